@@ -1,0 +1,1 @@
+"""Transactions for the whole lakehouse, inside Spark."""
