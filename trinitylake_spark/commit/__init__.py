@@ -1,0 +1,1 @@
+"""Versions of one lakehouse: find the latest, create the next; knows nothing of tables."""

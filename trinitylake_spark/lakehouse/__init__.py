@@ -1,0 +1,1 @@
+"""Transactions, conflicts, time travel and rollback over the tree (format.md §6 to §8)."""
