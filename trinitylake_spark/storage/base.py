@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _PARALLELISM = 16
 
+_Contents = list[bytes]
+
 
 class Storage(ABC):
     """A flat map from relative paths to bytes, below one root URL.
@@ -74,7 +76,7 @@ class Storage(ABC):
             for future in [pool.submit(self.create, path, data) for path, data in objects.items()]:
                 future.result()
 
-    def read_all(self, paths: Iterable[str]) -> list[bytes]:
+    def read_all(self, paths: Iterable[str]) -> _Contents:
         """Read several objects in parallel, in the order given."""
         wanted = list(paths)
         if len(wanted) <= 1:

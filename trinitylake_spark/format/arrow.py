@@ -1,0 +1,116 @@
+"""Tables of text columns as Arrow IPC: plain writer, tolerant reader (format.md §3.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import pyarrow as pa
+
+from trinitylake_spark.errors import CorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Column = list[str | None]
+
+_FILE_MAGIC = b"ARROW1"
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+_BROKEN = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    NotImplementedError,
+    MemoryError,
+)
+
+
+def write_columns(columns: Sequence[Column], schema: pa.Schema) -> bytes:
+    """Return an IPC file with one uncompressed record batch."""
+    arrays = [pa.array(column, pa.utf8()) for column in columns]
+    sink = pa.BufferOutputStream()
+    with pa.RecordBatchFileWriter(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def read_columns(data: bytes, names: Sequence[str], path: str) -> list[Column]:
+    """Return the named text columns, all batches concatenated in order.
+
+    Accepts the file and the stream format, several batches, compression, ``large_utf8`` and
+    dictionaries, and skips other columns.
+
+    Args:
+        data: the whole file.
+        names: columns wanted, in the order wanted.
+        path: the file's path, for errors.
+
+    Raises:
+        CorruptError: not Arrow IPC, damaged, or a column is missing, double or not text.
+    """
+    try:
+        reader = _open(data, path, None)
+        indices = [_column_index(reader.schema, name, path) for name in names]
+        if len(reader.schema) > len(indices):
+            # Columns of others are not decoded at all: they may be anything.
+            reader = _open(data, path, pa.ipc.IpcReadOptions(included_fields=sorted(indices)))
+        columns: list[Column] = [[] for _ in names]
+        for batch in _batches(reader):
+            batch.validate(full=True)
+            for column, name in zip(columns, names, strict=True):
+                column.extend(_texts(batch.column(name)))
+    except _BROKEN as error:
+        _corrupt(path, "a node is a complete Arrow IPC table", f"{type(error).__name__}: {error}")
+    return columns
+
+
+def _open(
+    data: bytes, path: str, options: pa.ipc.IpcReadOptions | None
+) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+    source = pa.BufferReader(data)
+    if data.startswith(_FILE_MAGIC):
+        return pa.ipc.open_file(source, options=options)
+    if not data.endswith(_END_OF_STREAM):
+        # Without the mark a stream that lost its last batches would read as a shorter one.
+        _corrupt(path, "a stream ends with the end-of-stream mark", data[-8:].hex())
+    return pa.ipc.open_stream(source, options=options)
+
+
+def _batches(
+    reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader,
+) -> list[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchFileReader):
+        return [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    return list(reader)
+
+
+def _column_index(schema: pa.Schema, name: str, path: str) -> int:
+    index: int = schema.get_field_index(name)
+    if index < 0:
+        _corrupt(path, f"there is one column {name!r}", f"columns {schema.names}")
+    kind = schema.field(index).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        _corrupt(path, f"column {name!r} is utf8", str(schema.field(index).type))
+    return index
+
+
+def _texts(array: pa.Array) -> Column:
+    if isinstance(array, pa.DictionaryArray):
+        words = array.dictionary.to_pylist()
+        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+    texts: Column = array.to_pylist()
+    return texts
+
+
+def _corrupt(path: str, rule: str, found: str) -> NoReturn:
+    raise CorruptError(
+        f"{path} is corrupt: format.md §3.1 says that {rule}, found {found}.",
+        path=path,
+        rule=f"format.md §3.1: {rule}",
+        found=found,
+    )

@@ -1,0 +1,238 @@
+"""A storage in a local folder: ``file:///folder`` (format.md §1.2, first row).
+
+An object is written to a temporary file, forced to disk, and given its name by ``link``, which
+fails if the name is taken: one winner, and nobody ever sees half an object. (``O_EXCL`` on the
+name itself would show half-written files, ``rename`` would replace the winner's.)
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from stat import S_ISDIR
+from typing import TYPE_CHECKING, Any
+
+from trinitylake_spark.errors import AlreadyExistsError, InvalidInputError, Kind, NotFoundError
+from trinitylake_spark.ids import SystemIds
+from trinitylake_spark.storage.attempts import storage_failure
+from trinitylake_spark.storage.base import Storage
+from trinitylake_spark.storage.exclusive import publish
+from trinitylake_spark.storage.options import Options
+from trinitylake_spark.storage.paths import check_path, check_prefix, check_url_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trinitylake_spark.errors import StorageError
+    from trinitylake_spark.ids import Ids
+
+_SCHEME = "file://"
+_TEMPORARY = ".tmp"
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_PERMISSIONS = 0o666
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
+# Refusals: nothing was done. After any other failure of a create the name may be there.
+_REFUSED = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.EMLINK,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+        errno.EXDEV,
+    }
+)
+
+
+class LocalStorage(Storage):
+    """Objects as files below one folder, which is made when the first object is.
+
+    Temporary files live in ``.tmp/`` below it, which listings leave out. A listing does not
+    descend into folders that are symbolic links.
+
+    Args:
+        folder: absolute path.
+        fsync: force every object and its name to disk before reporting success; without it a
+            power failure may undo commits (for tests and benchmarks).
+        ids: names of temporary files.
+    """
+
+    def __init__(self, folder: str, *, fsync: bool = True, ids: Ids | None = None) -> None:
+        self._root = Path(folder)
+        self.url = f"{_SCHEME}{self._root.as_posix().rstrip('/')}/"
+        self._fsync = fsync
+        self._ids = ids or SystemIds()
+        self._durable_folders: set[Path] = set()
+
+    def read(self, path: str) -> bytes:
+        """Return the file's bytes."""
+        try:
+            return self._file(path).read_bytes()
+        except OSError as error:
+            if error.errno in _ABSENT:
+                raise NotFoundError(f"No object {path!r} in {self.url}.", path=path) from error
+            raise self._failure("read", path, error) from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the file by renaming a complete one over it."""
+        target = self._file(path)
+        temporary = self._write_temporary("write", path, data)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.replace(target)
+            self._sync_name(target)
+        except OSError as error:
+            raise self._failure("write", path, error) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Give a complete temporary file its name, unless the name is taken."""
+        target = self._file(path)
+        temporary = self._write_temporary("create", path, data)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            publish(temporary, target)
+        except OSError as error:
+            if error.errno == errno.EEXIST and _is_object(target):
+                raise AlreadyExistsError(
+                    f"{path!r} exists already in {self.url}.", path=path
+                ) from error
+            unknown = error.errno not in _REFUSED
+            raise self._failure("create", path, error, unknown=unknown) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        try:
+            self._sync_name(target)
+        except OSError as error:
+            raise self._failure("create", path, error, unknown=True) from error
+
+    def delete(self, path: str) -> None:
+        """Unlink the file if it is there; a power failure may bring it back."""
+        try:
+            self._file(path).unlink()
+        except OSError as error:
+            if error.errno not in _ABSENT:
+                raise self._failure("delete", path, error) from error
+
+    def exists(self, path: str) -> bool:
+        """Ask for the file's status; a folder is no object."""
+        try:
+            return _is_object(self._file(path))
+        except OSError as error:
+            raise self._failure("exists", path, error) from error
+
+    def list(self, prefix: str = "") -> list[str]:
+        """Walk the folder that the prefix names."""
+        check_prefix(prefix)
+        folder, slash, _ = prefix.rpartition("/")
+        try:
+            return sorted(path for path in self._walk(folder + slash) if path.startswith(prefix))
+        except OSError as error:
+            raise self._failure("list", prefix, error) from error
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        """Yield all files below ``folder`` (relative; empty, or ending in ``/``)."""
+        try:
+            with os.scandir(self._root / folder) as entries:
+                found = [(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return
+            raise
+        for name, is_folder, is_link in found:
+            path = folder + name
+            if not is_folder:
+                yield path
+            elif not is_link and path != _TEMPORARY:
+                yield from self._walk(path + "/")
+
+    def _file(self, path: str) -> Path:
+        check_path(path)
+        if path.partition("/")[0] == _TEMPORARY:
+            raise InvalidInputError(f"Invalid storage path {path!r}: {_TEMPORARY} is reserved.")
+        return self._root / path
+
+    def _write_temporary(self, operation: str, path: str, data: bytes) -> Path:
+        folder = self._root / _TEMPORARY
+        temporary = folder / self._ids.uuid4()
+        try:
+            try:
+                descriptor = os.open(temporary, _NEW_FILE, _PERMISSIONS)
+            except FileNotFoundError:
+                folder.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(temporary, _NEW_FILE, _PERMISSIONS)
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[file.write(rest) :]
+                if self._fsync:
+                    os.fsync(descriptor)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise self._failure(operation, path, error) from error
+        return temporary
+
+    def _sync_name(self, target: Path) -> None:
+        """Force a file's name to disk, and once in this storage's life those of its folders."""
+        if not self._fsync:
+            return
+        folder = target.parent
+        _sync_folder(folder)
+        while folder not in self._durable_folders and folder != self._root.parent:
+            _sync_folder(folder.parent)
+            self._durable_folders.add(folder)
+            folder = folder.parent
+
+    def _failure(
+        self, operation: str, path: str, error: OSError, *, unknown: bool = False
+    ) -> StorageError:
+        return storage_failure(operation, self.url, path, error.strerror or error, unknown=unknown)
+
+
+def open_storage(url: str, options: Mapping[str, Any] | None = None) -> Storage:
+    """Open ``file:///folder`` or a plain absolute path.
+
+    Args:
+        url: nothing in it is percent-decoded.
+        options: ``fsync`` (default true).
+
+    Raises:
+        InvalidInputError: kind ``INVALID_URL``: another host, or a relative path.
+    """
+    folder = url.removeprefix(_SCHEME)
+    if not folder.startswith("/"):
+        raise InvalidInputError(
+            f"Invalid root URL {url!r}: expected file:///<absolute folder>.",
+            kind=Kind.INVALID_URL,
+            url=url,
+        )
+    check_url_path(url, folder)
+    given = Options(options)
+    fsync = given.flag("fsync", default=True)
+    given.finish(_SCHEME)
+    return LocalStorage(folder, fsync=fsync)
+
+
+def _is_object(file: Path) -> bool:
+    try:
+        return not S_ISDIR(file.stat().st_mode)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

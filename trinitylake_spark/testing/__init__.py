@@ -1,0 +1,1 @@
+"""Tools to test a storage, or what runs on one: conformance suite, faults, call counts."""
