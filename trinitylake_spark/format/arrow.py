@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
 from trinitylake_spark.errors import CorruptError
+from trinitylake_spark.format.arrow_limits import declared_file_bytes, declared_stream_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +17,12 @@ Column = list[str | None]
 
 _FILE_MAGIC = b"ARROW1"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+# No honest node decodes to more than this, or than a few times its own size if it is huge.
+_MAX_DECODED = 256 * 1024 * 1024
+_MAX_GROWTH = 4
 _BROKEN = (
     pa.ArrowException,
+    struct.error,
     OSError,
     ValueError,
     KeyError,
@@ -52,30 +58,40 @@ def read_columns(data: bytes, names: Sequence[str], path: str) -> list[Column]:
         CorruptError: not Arrow IPC, damaged, or a column is missing, double or not text.
     """
     try:
-        reader = _open(data, path, None)
+        _check_declared(data, path)
+        reader = _open(data, None)
         indices = [_column_index(reader.schema, name, path) for name in names]
         if len(reader.schema) > len(indices):
             # Columns of others are not decoded at all: they may be anything.
-            reader = _open(data, path, pa.ipc.IpcReadOptions(included_fields=sorted(indices)))
+            reader = _open(data, pa.ipc.IpcReadOptions(included_fields=sorted(indices)))
         columns: list[Column] = [[] for _ in names]
         for batch in _batches(reader):
             batch.validate(full=True)
             for column, name in zip(columns, names, strict=True):
-                column.extend(_texts(batch.column(name)))
+                column.extend(_texts(batch.column(name), path))
     except _BROKEN as error:
         _corrupt(path, "a node is a complete Arrow IPC table", f"{type(error).__name__}: {error}")
     return columns
 
 
+def _check_declared(data: bytes, path: str) -> None:
+    if data.startswith(_FILE_MAGIC):
+        declared = declared_file_bytes(data)
+    else:
+        if not data.endswith(_END_OF_STREAM):
+            # Without the mark a stream that lost its last batches would read as a shorter one.
+            _corrupt(path, "a stream ends with the end-of-stream mark", f"{data[-8:]!r}")
+        declared = declared_stream_bytes(data)
+    if declared > max(_MAX_DECODED, _MAX_GROWTH * len(data)):
+        _corrupt(path, "a node is a table of sane size", f"{declared} bytes when decoded")
+
+
 def _open(
-    data: bytes, path: str, options: pa.ipc.IpcReadOptions | None
+    data: bytes, options: pa.ipc.IpcReadOptions | None
 ) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
     source = pa.BufferReader(data)
     if data.startswith(_FILE_MAGIC):
         return pa.ipc.open_file(source, options=options)
-    if not data.endswith(_END_OF_STREAM):
-        # Without the mark a stream that lost its last batches would read as a shorter one.
-        _corrupt(path, "a stream ends with the end-of-stream mark", data[-8:].hex())
     return pa.ipc.open_stream(source, options=options)
 
 
@@ -99,10 +115,14 @@ def _column_index(schema: pa.Schema, name: str, path: str) -> int:
     return index
 
 
-def _texts(array: pa.Array) -> Column:
+def _texts(array: pa.Array, path: str) -> Column:
     if isinstance(array, pa.DictionaryArray):
         words = array.dictionary.to_pylist()
-        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+        found = [None if i is None else words[i] for i in array.indices.to_pylist()]
+        size = sum(len(text) for text in found if text is not None)
+        if size > _MAX_DECODED:
+            _corrupt(path, "a node is a table of sane size", f"{size} characters when decoded")
+        return found
     texts: Column = array.to_pylist()
     return texts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
@@ -29,8 +30,8 @@ COLUMNS = ("key", "value", "pnode", "txn")
 MIN_ORDER = 3
 
 _SCHEMA = pa.schema([pa.field(name, pa.utf8()) for name in COLUMNS])
-# Every path that breaks a rule holds one of these once "/" stands before and after it.
-_SUSPECT = ("//", "/.", "\0")
+# Every path that breaks a rule matches this once "/" stands before and after it, or holds a NUL.
+_SUSPECT = re.compile("/[/.]")
 
 
 class Message(NamedTuple):
@@ -229,7 +230,7 @@ def _check_node(node: NodeFile, path: str) -> None:
         _corrupt(path, "§3.5", "a leaf's buffer is empty", f"{len(node.buffer)} messages")
     paths = [*node.values, *node.children, *[m.value for m in node.buffer if m.value is not None]]
     text = "/".join(["", *paths, ""])
-    if paths and any(suspect in text for suspect in _SUSPECT):
+    if paths and (_SUSPECT.search(text) or "\0" in text):
         for found in paths:
             check_relative_path(found, file=path)
 
