@@ -1,0 +1,1 @@
+"""Spark: sessions and transactions for users, the engine process for the bridge."""

@@ -1,0 +1,181 @@
+"""Transactions for Python code that runs on Spark: a ``with`` block, and a rerun on conflicts."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pyspark.errors import PySparkException
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from trinitylake_spark import errors
+from trinitylake_spark.errors import CommitConflictError, Kind, TrinityLakeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import Row, SparkSession
+
+T = TypeVar("T")
+
+_FIRST_WAIT_SECONDS = 0.05
+_LONGEST_WAIT_SECONDS = 5.0
+_CLASSES: dict[Kind, type[TrinityLakeError]] = {
+    Kind.COMMIT_CONFLICT: errors.CommitConflictError,
+    Kind.COMMIT_RETRIES_EXHAUSTED: errors.CommitConflictError,
+    Kind.COMMIT_UNKNOWN: errors.CommitUnknownError,
+    Kind.TRANSACTION_ACTIVE: errors.TransactionStateError,
+    Kind.NO_TRANSACTION: errors.TransactionStateError,
+    Kind.TRANSACTION_FINISHED: errors.TransactionStateError,
+    Kind.TRANSACTION_EXPIRED: errors.TransactionStateError,
+    Kind.READ_ONLY: errors.ReadOnlyError,
+    Kind.UNSUPPORTED: errors.UnsupportedError,
+    Kind.STORAGE: errors.StorageError,
+    Kind.CORRUPT: errors.CorruptError,
+    Kind.ENGINE: errors.EngineError,
+}
+
+
+@dataclass(slots=True)
+class SparkTransaction:
+    """A transaction of a Spark session.
+
+    Args:
+        id: its id, the argument of ``commit_status``.
+        base_version: the lake version that it sees.
+        version: the lake version it committed; None before, and if it changed nothing.
+    """
+
+    id: str
+    base_version: int
+    version: int | None = None
+
+
+@contextmanager
+def transaction(
+    spark: SparkSession,
+    catalog: str | None = None,
+    *,
+    isolation: str | None = None,
+    message: str | None = None,
+    idempotency_key: str | None = None,
+) -> Iterator[SparkTransaction]:
+    """Run the block in a transaction: COMMIT at its end, ROLLBACK if it raises.
+
+    Args:
+        spark: the session.
+        catalog: which lakehouse; the session's current catalog if left out.
+        isolation: ``snapshot`` or ``serializable``; the catalog's own if left out.
+        message: shown in the version history.
+        idempotency_key: a second commit under the same key changes nothing and reports the
+            version of the first.
+
+    Raises:
+        CommitConflictError: another transaction got in the way; nothing was changed.
+        CommitUnknownError: ask ``commit_status`` with the transaction's id.
+        TransactionStateError: the session is in a transaction already.
+    """
+    name = catalog or spark.catalog.currentCatalog()
+    arguments = {
+        "isolation": isolation,
+        "message": message,
+        "idempotency_key": idempotency_key,
+    }
+    begun = _call(spark, name, "begin", {k: v for k, v in arguments.items() if v is not None})
+    tx = SparkTransaction(begun["transaction_id"], begun["version"])
+    try:
+        yield tx
+    except PySparkException as error:
+        _roll_back(spark, name)
+        typed = typed_error(error)
+        if isinstance(typed, CommitConflictError):
+            raise typed from error
+        raise
+    except BaseException:
+        _roll_back(spark, name)
+        raise
+    tx.version = _call(spark, name, "commit", {})["version"]
+
+
+def run_transaction(
+    spark: SparkSession,
+    fn: Callable[..., T],
+    catalog: str | None = None,
+    *,
+    retries: int = 5,
+    isolation: str | None = None,
+    message: str | None = None,
+    idempotency_key: str | None = None,
+) -> T:
+    """Run a function in a transaction; on a conflict run it again, after a jittered wait.
+
+    Args:
+        spark: the session.
+        fn: does the work; gets the transaction if it takes an argument. It may run several
+            times, so everything it does outside of the lakehouse must bear that.
+        catalog: which lakehouse; the session's current catalog if left out.
+        retries: how often to run it again.
+        isolation: as for ``transaction``.
+        message: as for ``transaction``.
+        idempotency_key: as for ``transaction``.
+
+    Returns:
+        What ``fn`` returned in the run that committed.
+
+    Raises:
+        CommitConflictError: the last run had a conflict too.
+    """
+    takes_one = bool(inspect.signature(fn).parameters)
+    attempts = Retrying(
+        stop=stop_after_attempt(retries + 1),
+        wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+        retry=retry_if_exception_type(CommitConflictError),
+        reraise=True,
+    )
+
+    def once() -> T:
+        with transaction(
+            spark,
+            catalog,
+            isolation=isolation,
+            message=message,
+            idempotency_key=idempotency_key,
+        ) as tx:
+            return fn(tx) if takes_one else fn()
+
+    return attempts(once)
+
+
+def typed_error(error: PySparkException) -> TrinityLakeError | None:
+    """Return our own error for a Spark error that carries one of our conditions, else None."""
+    try:
+        kind = Kind(error.getCondition() or "")
+    except ValueError:
+        return None
+    fields = dict(error.getMessageParameters() or {})
+    fields.pop("message", None)
+    return _CLASSES.get(kind, TrinityLakeError)(str(error), kind=kind, **fields)
+
+
+def _call(spark: SparkSession, catalog: str, procedure: str, arguments: dict[str, str]) -> Row:
+    named = ", ".join(f"{name} => :{name}" for name in arguments)
+    quoted = catalog.replace("`", "``")
+    try:
+        rows = spark.sql(f"CALL `{quoted}`.system.{procedure}({named})", args=arguments).collect()
+    except PySparkException as error:
+        typed = typed_error(error)
+        if typed is None:
+            raise
+        raise typed from error
+    return cast("Row", rows[0])
+
+
+def _roll_back(spark: SparkSession, catalog: str) -> None:
+    """Undo; a transaction that is over already (a failed COMMIT, an engine lost) stays over."""
+    try:
+        _call(spark, catalog, "rollback", {})
+    except TrinityLakeError as error:
+        if error.kind not in {Kind.NO_TRANSACTION, Kind.ENGINE}:
+            raise
