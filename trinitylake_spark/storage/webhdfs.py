@@ -59,6 +59,7 @@ class WebHdfs:
         addresses: base URLs of the NameNodes' web servers.
         parameters: sent with each request: ``user.name`` or ``delegation``.
         timeouts: to connect and to wait for data, in seconds.
+        session: brings its own authentication.
     """
 
     def __init__(
@@ -66,12 +67,13 @@ class WebHdfs:
         addresses: list[str],
         parameters: Mapping[str, str],
         timeouts: tuple[float, float],
+        session: requests.Session | None = None,
     ) -> None:
         self._addresses = addresses
         self._parameters = dict(parameters)
         self._timeouts = timeouts
         self._active = 0
-        self._session = requests.Session()
+        self._session = session or requests.Session()
         for protocol in ("http://", "https://"):
             self._session.mount(protocol, HTTPAdapter(pool_connections=_POOL, pool_maxsize=_POOL))
 

@@ -1,0 +1,158 @@
+"""A user's s3fs filesystem as a storage: plain S3 requests through its ``call_s3``.
+
+s3fs names errors after Python's, and loses what matters here: 412 is ``OSError(EINVAL)`` unless
+the server adds a hint, a missing bucket is ``FileNotFoundError`` like a missing object. The
+service's own answer is the exception's cause, and is read there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fsspec.asyn import sync
+
+from trinitylake_spark.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from trinitylake_spark.storage.attempts import Attempts, storage_failure
+from trinitylake_spark.storage.base import Storage
+from trinitylake_spark.storage.paths import check_path, check_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_EXISTS = 412
+_CONFLICT = 409
+_TIMEOUT = 408
+_ABSENT = 404
+_NO_BUCKET = "NoSuchBucket"
+
+
+class S3FilesystemStorage(Storage):
+    """A bucket's prefix, through s3fs.
+
+    Args:
+        fs: the ``S3FileSystem``; its caches are never asked.
+        root: bucket and prefix, without ``/`` at its ends.
+        attempts: how often a create is repeated that met another one (409).
+    """
+
+    def __init__(self, fs: Any, root: str, attempts: Attempts) -> None:  # noqa: ANN401 - fsspec has no types
+        self._fs = fs
+        self._bucket, _, prefix = root.partition("/")
+        self._prefix = f"{prefix}/" if prefix else ""
+        self.url = f"s3://{self._bucket}/{self._prefix}"
+        self._attempts = attempts
+        self._bucket_seen = False
+        if not fs._kwargs_helper.filter_dict("put_object", {"IfNoneMatch": "*"}):  # noqa: SLF001
+            # s3fs drops what the client below it does not know, and the put would replace.
+            raise UnsupportedError(
+                "The botocore below s3fs knows no conditional put. "
+                "Install a newer one: pip install --upgrade s3fs"
+            )
+
+    def read(self, path: str) -> bytes:
+        """Return the whole object."""
+        key = self._key(path)
+        try:
+            data: bytes = sync(self._fs.loop, self._get, key)
+        except Exception as error:
+            self._check_absent("read", path, error)
+            raise NotFoundError(f"No object {path!r} in {self.url}.", path=path) from error
+        return data
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put the object."""
+        self._call("write", path, "put_object", Key=self._key(path), Body=data)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Put the object on the condition that there is none."""
+        key = self._key(path)
+        self._attempts.create(lambda: self._create_once(path, key, data))
+
+    def delete(self, path: str) -> None:
+        """Delete the object if it is there."""
+        self._call("delete", path, "delete_object", Key=self._key(path))
+
+    def exists(self, path: str) -> bool:
+        """Ask for the object's head; the first "no" is confirmed, as a head tells no reason."""
+        key = self._key(path)
+        try:
+            self._fs.call_s3("head_object", Bucket=self._bucket, Key=key)
+        except Exception as error:  # noqa: BLE001 - s3fs raises what it likes
+            self._check_absent("exists", path, error)
+            if self._bucket_seen:
+                return False
+            try:
+                self.read(path)
+            except NotFoundError:
+                self._bucket_seen = True
+                return False
+        return True
+
+    def list(self, prefix: str = "") -> list[str]:
+        """List the keys that start with the prefix."""
+        check_prefix(prefix)
+        cut = len(self._prefix)
+        return sorted(key[cut:] for key in self._keys(prefix))
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        request = {"Prefix": self._prefix + prefix}
+        while True:
+            answer = self._call("list", prefix, "list_objects_v2", **request)
+            yield from (entry["Key"] for entry in answer.get("Contents", ()))
+            if not answer.get("IsTruncated"):
+                return
+            request["ContinuationToken"] = answer["NextContinuationToken"]
+
+    async def _get(self, key: str) -> bytes:
+        answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=key)  # noqa: SLF001
+        async with answer["Body"] as body:
+            data: bytes = await body.read()
+        return data
+
+    def _create_once(self, path: str, key: str, data: bytes) -> None:
+        try:
+            self._fs.call_s3("put_object", Bucket=self._bucket, Key=key, Body=data, IfNoneMatch="*")
+        except Exception as error:
+            status, _ = _answer(error)
+            if status == _EXISTS or (status == _CONFLICT and self.exists(path)):
+                raise AlreadyExistsError(
+                    f"Object {path!r} exists already in {self.url}.", path=path
+                ) from error
+            # s3fs has repeated the request by itself, so only a refusal is certain.
+            refused = 400 <= status < 500 and status != _TIMEOUT  # noqa: PLR2004 - HTTP's numbers
+            raise storage_failure(
+                "create",
+                self.url,
+                path,
+                error,
+                unknown=not refused,
+                retryable=status == _CONFLICT,
+            ) from error
+
+    def _call(self, operation: str, path: str, method: str, **request: Any) -> Any:  # noqa: ANN401
+        try:
+            return self._fs.call_s3(method, Bucket=self._bucket, **request)
+        except Exception as error:  # noqa: BLE001 - s3fs raises what it likes
+            self._fail(operation, path, error)
+
+    def _check_absent(self, operation: str, path: str, error: Exception) -> None:
+        status, code = _answer(error)
+        if status != _ABSENT or code == _NO_BUCKET:
+            self._fail(operation, path, error)
+
+    def _fail(self, operation: str, path: str, error: Exception) -> NoReturn:
+        raise storage_failure(operation, self.url, path, error) from error
+
+    def _key(self, path: str) -> str:
+        check_path(path)
+        return self._prefix + path
+
+
+def _answer(error: Exception) -> tuple[int, str]:
+    """The service's status and code, or 0 if it gave no answer."""
+    for one in (error, error.__cause__):
+        response = getattr(one, "response", None)
+        if isinstance(response, dict):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            return int(status), str(response.get("Error", {}).get("Code", ""))
+    return 0, ""
