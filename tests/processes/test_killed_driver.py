@@ -1,0 +1,79 @@
+"""Kill -9 of the Spark driver in the middle of a transaction over three tables."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.driver import Driver, DriverGoneError
+from trinitylake_spark import Lakehouse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.kill]
+
+# Each kill costs a start of Spark: `make test` does a few, `make test-kill` fifty.
+KILLS = int(os.environ.get("TRINITYLAKE_KILLS", "8"))
+SEED = int(os.environ.get("TRINITYLAKE_SEED", "20261101"))
+TABLES = ("a", "b", "c")
+
+
+def transaction(number: int) -> list[str]:
+    """One row into each of the three tables, as statements."""
+    inserts = [f"INSERT INTO lake.k.{table} VALUES ({number})" for table in TABLES]
+    return ["BEGIN", *inserts, "COMMIT"]
+
+
+def kill_somewhere(driver: Driver, number: int, chance: random.Random) -> bool:
+    """Start a transaction, kill its driver at a random moment; tell if it was acknowledged."""
+    statements = transaction(number)
+    # Half of the kills hit the COMMIT, where a half-done change could become visible.
+    victim = chance.choice([*statements[:4], *["COMMIT"] * 4])
+    patience = chance.uniform(0, 0.25 if victim == "COMMIT" else 0.8)
+    order = driver.start(*statements, progress=True)
+    try:
+        while driver.answer(order).get("at") != victim:
+            pass
+        time.sleep(patience)
+    finally:
+        driver.kill()
+    try:
+        while "ok" not in (answer := driver.answer(order)):
+            assert "error" not in answer, answer
+    except DriverGoneError:
+        return False
+    return True
+
+
+@pytest.mark.timeout(60 + 30 * KILLS)
+def test_a_killed_driver_leaves_all_of_its_transaction_or_nothing(tmp_path: Path) -> None:
+    """Whenever it dies, the three tables agree, and what was acknowledged is there."""
+    root = tmp_path.as_uri()
+    Lakehouse.create(root)
+    chance = random.Random(SEED)
+    acknowledged = set()
+    with Driver(root=root) as auditor:
+        following = Driver(root=root)
+        auditor.sql("CREATE NAMESPACE lake.k")
+        auditor.sql(*(f"CREATE TABLE lake.k.{table} (n INT)" for table in TABLES))
+        for number in range(KILLS):
+            driver = following.ready()
+            if number + 1 < KILLS:
+                following = Driver(root=root)  # starts while this one works
+            if kill_somewhere(driver, number, chance):
+                acknowledged.add(number)
+            assert Lakehouse.open(root).check().problems == []
+            rows = [
+                sorted(row[0] for row in auditor.sql(f"SELECT n FROM lake.k.{table}"))
+                for table in TABLES
+            ]
+
+            assert rows[0] == rows[1] == rows[2], f"seed {SEED}, kill {number}"
+            assert acknowledged <= set(rows[0])
+            assert len(set(rows[0])) == len(rows[0])
+        print(f"{KILLS} kills, {len(rows[0])} transactions committed, {len(acknowledged)} told so")
