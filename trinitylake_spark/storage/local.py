@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
@@ -83,22 +84,20 @@ class LocalStorage(Storage):
     def write(self, path: str, data: bytes) -> None:
         """Replace the file by renaming a complete one over it."""
         target = self._file(path)
-        temporary = self._write_temporary("write", path, data)
+        temporary = self._write_temporary("write", path, data, target)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             temporary.replace(target)
             self._sync_name(target)
         except OSError as error:
             raise self._failure("write", path, error) from error
         finally:
-            temporary.unlink(missing_ok=True)
+            _discard(temporary)
 
     def create(self, path: str, data: bytes) -> None:
         """Give a complete temporary file its name, unless the name is taken."""
         target = self._file(path)
-        temporary = self._write_temporary("create", path, data)
+        temporary = self._write_temporary("create", path, data, target)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             publish(temporary, target)
         except OSError as error:
             if error.errno == errno.EEXIST and _is_object(target):
@@ -108,7 +107,7 @@ class LocalStorage(Storage):
             unknown = error.errno not in _REFUSED
             raise self._failure("create", path, error, unknown=unknown) from error
         finally:
-            temporary.unlink(missing_ok=True)
+            _discard(temporary)
         try:
             self._sync_name(target)
         except OSError as error:
@@ -160,15 +159,13 @@ class LocalStorage(Storage):
             raise InvalidInputError(f"Invalid storage path {path!r}: {_TEMPORARY} is reserved.")
         return self._root / path
 
-    def _write_temporary(self, operation: str, path: str, data: bytes) -> Path:
-        folder = self._root / _TEMPORARY
-        temporary = folder / self._ids.uuid4()
+    def _write_temporary(self, operation: str, path: str, data: bytes, target: Path) -> Path:
+        """Write a complete nameless file, and make sure that the target's folder is there."""
+        temporary = self._root / _TEMPORARY / self._ids.uuid4()
         try:
-            try:
-                descriptor = os.open(temporary, _NEW_FILE, _PERMISSIONS)
-            except FileNotFoundError:
-                folder.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(temporary, _NEW_FILE, _PERMISSIONS)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.parent.mkdir(exist_ok=True)
+            descriptor = os.open(temporary, _NEW_FILE, _PERMISSIONS)
             with os.fdopen(descriptor, "wb", buffering=0) as file:
                 rest = memoryview(data)
                 while rest:
@@ -176,7 +173,7 @@ class LocalStorage(Storage):
                 if self._fsync:
                     os.fsync(descriptor)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            _discard(temporary)
             raise self._failure(operation, path, error) from error
         return temporary
 
@@ -228,6 +225,12 @@ def _is_object(file: Path) -> bool:
         if error.errno in _ABSENT:
             return False
         raise
+
+
+def _discard(temporary: Path) -> None:
+    # What became of the object is decided; a temporary file that stays harms nobody.
+    with suppress(OSError):
+        temporary.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
