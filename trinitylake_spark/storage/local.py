@@ -204,7 +204,8 @@ def open_storage(url: str, options: Mapping[str, Any] | None = None) -> Storage:
     Raises:
         InvalidInputError: kind ``INVALID_URL``: another host, or a relative path.
     """
-    folder = url.removeprefix(_SCHEME)
+    is_url = url[: len(_SCHEME)].lower() == _SCHEME
+    folder = url[len(_SCHEME) :] if is_url else url
     if not folder.startswith("/"):
         raise InvalidInputError(
             f"Invalid root URL {url!r}: expected file:///<absolute folder>.",

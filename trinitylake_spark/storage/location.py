@@ -51,6 +51,6 @@ def split_url(url: str, expected: str) -> Location:
         raise InvalidInputError(
             f"Invalid root URL {url!r}: expected {expected}.", kind=Kind.INVALID_URL, url=url
         )
-    check_url_path(url, path)
+    check_url_path(url, f"/{path}")
     path = path.removesuffix("/")
     return Location(scheme.lower(), authority, f"{path}/" if path else "")
