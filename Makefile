@@ -12,6 +12,7 @@ READY := $(STAMPS)/python
 JARS := $(STAMPS)/jars
 CODE := trinitylake_spark tests tools benchmarks examples
 JAVA_SOURCES := $(shell find jars -path jars/target -prune -o -type f -print 2>/dev/null)
+MVN := mvn --quiet --batch-mode --file jars/pom.xml
 ARGS ?=
 
 .PHONY: help
@@ -38,7 +39,7 @@ $(JARS): $(JAVA_SOURCES)
 	@mkdir -p $(STAMPS)
 	tools/prerequisites.sh >/dev/null
 	echo "Building the jars"
-	mvn --quiet --batch-mode --file jars/pom.xml package
+	$(MVN) package -DskipTests
 	rm -rf trinitylake_spark/_jars
 	mkdir trinitylake_spark/_jars
 	cp jars/target/stage/*.jar trinitylake_spark/_jars/
@@ -51,18 +52,20 @@ proto: $(READY) ## Generate the protobuf classes from definitions.proto
 
 .PHONY: wheel
 wheel: $(READY) $(JARS) ## Build dist/*.whl, which carries all jars
-	@$(BIN)/python -m build --wheel --outdir dist .
+	@rm -rf build/lib build/bdist*
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 # --- check ---------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: $(READY) ## Style, types, layers, sizes
+lint: $(READY) $(JARS) ## Style, types, layers, sizes; Python and Java
 	@code=$$(ls -d $(CODE) 2>/dev/null)
 	$(BIN)/ruff check $$code
 	$(BIN)/ruff format --check $$code
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/sizes.py
+	$(MVN) verify -DskipTests
 
 .PHONY: format
 format: $(READY) ## Let ruff format and repair what it can
@@ -72,7 +75,8 @@ format: $(READY) ## Let ruff format and repair what it can
 
 .PHONY: test
 test: $(READY) $(JARS) ## All tests but the storage servers' (ARGS="-k name" to choose)
-	@$(BIN)/pytest -m "not stores" $(ARGS)
+	@$(MVN) test
+	$(BIN)/pytest -m "not stores" $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## The tests that need neither Spark nor servers
