@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -29,11 +30,9 @@ spark.stop()
 def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the repository as it is."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        + ["--wheel-dir", str(folder), str(repository)],
-        check=True,
-    )
+    shutil.rmtree(repository / "build" / "lib", ignore_errors=True)  # files that are gone now
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", str(folder), str(repository)], check=True)
     return next(folder.glob("*.whl"))
 
 
