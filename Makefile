@@ -74,17 +74,17 @@ format: $(READY) ## Let ruff format and repair what it can
 	$(BIN)/ruff check --fix $$code
 
 .PHONY: test
-test: $(READY) $(JARS) ## All tests but the storage servers' (ARGS="-k name" to choose)
+test: $(READY) $(JARS) ## All tests, storage servers too that start in seconds (ARGS="-k name" to choose)
 	@$(MVN) test
 	$(BIN)/pytest -m "not stores" $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## The tests that need neither Spark nor servers
-	@$(BIN)/pytest -m "not spark and not stores and not slow" $(ARGS)
+	@$(BIN)/pytest -m "not spark and not servers and not stores and not slow" $(ARGS)
 
 .PHONY: test-stores
-test-stores: $(READY) $(JARS) ## The tests against real storage servers, which it starts
-	@$(BIN)/pytest -m stores $(ARGS)
+test-stores: $(READY) ## All storage servers, all rounds; it installs and starts the servers
+	@TRINITYLAKE_STORES=full $(BIN)/pytest -m "servers or stores" $(ARGS)
 
 .PHONY: test-kill
 test-kill: $(READY) $(JARS) ## Kill -9 the Spark driver 50 times in mid-transaction
