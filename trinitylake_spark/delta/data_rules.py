@@ -1,0 +1,369 @@
+"""Which of my jobs can follow which of theirs, and what must be done for it (format.md §7).
+
+The outcome is a plan: entries to change and compactions to undo. Nothing is read here but what
+the changes themselves say; log entries are asked for only where a rule needs their content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from trinitylake_spark.delta.change import REWRITES, Kind, partition_columns, partition_of
+from trinitylake_spark.delta.entry import FILE_FACTS, Entry, file_key
+from trinitylake_spark.delta.matrix import Rule, rule
+from trinitylake_spark.delta.predicate import holds
+from trinitylake_spark.delta.staging import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from trinitylake_spark.delta.change import Change
+    from trinitylake_spark.delta.entry import Action
+    from trinitylake_spark.delta.staging import Staged
+    from trinitylake_spark.delta.table import DeltaTable
+
+Files = dict[str, "Action"]
+"""File actions by the key of the file."""
+
+_RERUN = "Run the transaction again on the newer version."
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Their:
+    """One committed change that mine must follow.
+
+    Args:
+        version: the lake version that committed it.
+        change: what it did, with all its files.
+        load: reads its log entry.
+    """
+
+    version: int
+    change: Change
+    load: Callable[[], Entry]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What must be done so that my entries can follow theirs.
+
+    Args:
+        entries: my entries, by position, that read differently now.
+        undone: groups of files of compactions to undo: (position of theirs, group) to the files
+            that the compaction removed and added, by key.
+    """
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    undone: dict[tuple[int, str], tuple[Files, Files]] = field(default_factory=dict)
+
+    def put_back(self) -> list[Action]:
+        """Return the removals to take back; what an undone compaction wrote stays away."""
+        written = {key for _, added in self.undone.values() for key in added}
+        removed = {k: a for files, _ in self.undone.values() for k, a in files.items()}
+        return [action for key, action in sorted(removed.items()) if key not in written]
+
+    def take_out(self) -> list[Action]:
+        """Return the additions to take back; what an undone compaction read is gone already."""
+        removed = {key for files, _ in self.undone.values() for key in files}
+        written = {k: a for _, added in self.undone.values() for k, a in added.items()}
+        return [action for key, action in sorted(written.items()) if key not in removed]
+
+
+class DataRules:
+    """Applies the matrix to all pairs of mine and theirs.
+
+    Args:
+        base: the table as my transaction found it; tells the partition columns.
+        strict: the table asks for the matrix to the letter.
+        serializable: my isolation level.
+        reads: my transaction read the table beyond what its own writes selected.
+        has_keys: the definition names primary or unique columns.
+    """
+
+    def __init__(
+        self, base: DeltaTable, *, strict: bool, serializable: bool, reads: bool, has_keys: bool
+    ) -> None:
+        self._columns = partition_columns(base)
+        self._physical = [column.name for column in self._columns.values()]
+        self._strict = strict
+        self._serializable = serializable
+        self._reads = reads
+        self._has_keys = has_keys
+
+    def plan(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> Plan:
+        """Return what must be done for my entries to follow theirs.
+
+        Raises:
+            RefusedError: a rule forbids it.
+        """
+        self._check_marks(mine, theirs)
+        if self._serializable:
+            self._check_reads(mine, theirs)
+        plan = Plan()
+        lost: set[str] = set()
+        for position, (staged, change) in enumerate(mine):
+            gone = change.removed & lost
+            if gone:
+                raise RefusedError(
+                    "an entry of this transaction works on what a compaction of its own would have"
+                    " written, and that compaction must leave files out",
+                    _RERUN,
+                )
+            entry = self._follow(staged.entry, change, theirs, plan)
+            if entry is not staged.entry:
+                plan.entries[position] = entry
+                lost |= change.added - {file_key(a) for a in entry.adds}
+        return plan
+
+    def _check_marks(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> None:
+        """Progress of streaming queries and domains of metadata have one writer at a time."""
+        for _, change in mine:
+            for their in theirs:
+                both = change.app_ids & their.change.app_ids
+                if both:
+                    raise _refused(
+                        their,
+                        f"both recorded progress of the streaming query {min(both)}, so one of"
+                        " them would be applied twice",
+                        "Make sure that only one run of the query writes to the table.",
+                    )
+                both = change.domains & their.change.domains
+                if both:
+                    raise _refused(their, f"both set the metadata domain {min(both)}")
+
+    def _check_reads(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> None:
+        """SERIALIZABLE: what my transaction read of the table must still be so."""
+        for their in theirs:
+            if not their.change.changes_data:
+                continue
+            for _, change in mine:
+                if change.kind in REWRITES or change.kind is Kind.METADATA:
+                    continue
+                if self._reads or change.operation == "MERGE":
+                    raise _refused(
+                        their, "this transaction read the table, and its data changed since"
+                    )
+                if change.row_filter and self._adds_matching_rows(change, their):
+                    raise _refused(
+                        their,
+                        "rows were added that this operation's row filter may match",
+                    )
+
+    def _adds_matching_rows(self, change: Change, their: Their) -> bool:
+        if not their.change.added:
+            return False
+        if their.change.partitions is None or not self._columns:
+            return True
+        return any(
+            self._holds(change.row_filter, partition) is not False
+            for partition in their.change.partitions
+        )
+
+    def _follow(self, entry: Entry, change: Change, theirs: Sequence[Their], plan: Plan) -> Entry:
+        """Let one entry of mine follow all of theirs; return it as it must read then."""
+        overwrite = _Overwrite(entry)
+        wanted = set(change.removed)
+        left_out: set[str] = set()
+        for position, their in enumerate(theirs):
+            if not self._same_partition(change, their.change):
+                continue
+            found = rule(their.change.kind, change.kind, strict=self._strict)
+            if found is Rule.REFUSE:
+                raise _refused(their, self._refusal(change, their.change))
+            if found is Rule.OVERWRITE:
+                self._overwrite(overwrite, change, position, their, wanted, plan)
+                continue
+            self._check_keys(change, their)
+            met = their.change.removed & wanted
+            if found is Rule.PASS or not met:
+                continue
+            if found is Rule.UNDO:
+                wanted |= self._undo(position, their, met, plan)
+            elif found is Rule.LEAVE_OUT:
+                left_out |= met
+            else:
+                raise _refused(their, self._met(met))
+        if left_out:
+            return self._without_groups(entry, left_out)
+        return overwrite.entry(entry)
+
+    def _refusal(self, mine: Change, their: Change) -> str:
+        if self._strict and Kind.OTHER not in (mine.kind, their.kind):
+            return (
+                f"the table-operation matrix refuses {mine.kind} after {their.kind}"
+                " (conflict detection is strict)"
+            )
+        return f"{mine.operation or mine.kind} cannot follow {their.operation or their.kind}"
+
+    def _met(self, met: AbstractSet[str]) -> str:
+        return f"both changed the data file {min(met)}" + (
+            f" and {len(met) - 1} more" if len(met) > 1 else ""
+        )
+
+    def _check_keys(self, change: Change, their: Their) -> None:
+        if self._has_keys and change.added and their.change.added and their.change.changes_data:
+            raise _refused(
+                their,
+                "the table has a primary or unique key, and both added rows whose keys are not"
+                " known to differ",
+            )
+
+    # --- partitions ------------------------------------------------------------------------------
+
+    def _same_partition(self, mine: Change, their: Change) -> bool:
+        """Jobs on different partitions do not conflict (format.md §7.1)."""
+        if mine.kind is Kind.OTHER or their.kind is Kind.OTHER:
+            return True
+        if mine.partitions is None and their.partitions is None:
+            return True
+        return self._reaches(mine, their) or self._reaches(their, mine)
+
+    def _reaches(self, one: Change, other: Change) -> bool:
+        """Tell whether a change may touch a partition that the other one touched."""
+        if other.partitions is None:
+            return True
+        if one.partitions is None or one.partitions & other.partitions:
+            return True
+        if one.kind is Kind.OVERWRITE and one.row_filter:
+            return any(self._holds(one.row_filter, p) is not False for p in other.partitions)
+        return False
+
+    def _holds(self, predicate: str, partition: str) -> bool | None:
+        values: dict[str, str | None] = {}
+        for pair in partition.split("/"):
+            name, _, value = pair.partition("=")
+            values[unquote(name)] = None if value == _NULL_PARTITION else unquote(value)
+        return holds(predicate, self._columns, values)
+
+    # --- overwriting -----------------------------------------------------------------------------
+
+    def _overwrite(
+        self,
+        overwrite: _Overwrite,
+        change: Change,
+        position: int,
+        their: Their,
+        wanted: set[str],
+        plan: Plan,
+    ) -> None:
+        """Cell O: replace everything present at the new base, also what was added meanwhile."""
+        touched = self._scopes(change, their.change)
+        if None in touched:
+            # The filter chooses rows, so files that it met only partly were written again.
+            if their.change.changes_data and (their.change.added or their.change.removed & wanted):
+                raise _refused(
+                    their,
+                    "it cannot be told from file names whether rows that changed meanwhile belong"
+                    " to what this operation replaces",
+                )
+            met = their.change.removed & wanted
+            if met:
+                wanted |= self._undo(position, their, met, plan)
+            return
+        overwrite.already_gone(their.change.removed)
+        if their.change.added:
+            for action in their.load().adds:
+                if self._in_scope(change, action):
+                    overwrite.also_remove(action)
+
+    def _scopes(self, change: Change, their: Change) -> set[bool | None]:
+        """Tell what mine replaces of each partition of theirs: all, nothing, or some (None)."""
+        if not change.row_filter:
+            return {True} if change.partitions is None else {True, False}
+        if their.partitions is None or not self._columns:
+            return {None}
+        return {self._holds(change.row_filter, p) for p in their.partitions}
+
+    def _in_scope(self, change: Change, action: Action) -> bool:
+        partition = partition_of(action, self._physical)
+        if change.row_filter:
+            return self._holds(change.row_filter, partition) is True
+        return change.partitions is None or partition in change.partitions
+
+    # --- compactions -----------------------------------------------------------------------------
+
+    def _undo(self, position: int, their: Their, met: AbstractSet[str], plan: Plan) -> set[str]:
+        """Undo the groups of a compaction that hold files I need; return what must exist for it."""
+        entry = their.load()
+        removed = self._grouped(entry.removes)
+        added = self._grouped(entry.adds)
+        needed: set[str] = set()
+        for group, files in removed.items():
+            if files.keys().isdisjoint(met):
+                continue
+            for key, action in files.items():
+                if not action.get("extendedFileMetadata") or "partitionValues" not in action:
+                    raise _refused(
+                        their, f"the compaction did not record enough of {key} to put it back"
+                    )
+            plan.undone[position, group] = (files, added.get(group, {}))
+            needed |= added.get(group, {}).keys()
+        return needed
+
+    def _grouped(self, actions: Sequence[Action]) -> dict[str, Files]:
+        """Return file actions by partition: a compaction never mixes partitions."""
+        groups: dict[str, Files] = {}
+        for action in actions:
+            group = partition_of(action, self._physical)
+            groups.setdefault(group, {})[file_key(action)] = action
+        return groups
+
+    def _without_groups(self, entry: Entry, left_out: set[str]) -> Entry:
+        """Return a compaction without the groups of files that hold one of ``left_out``."""
+        groups = {partition_of(a, self._physical) for a in entry.removes if file_key(a) in left_out}
+        return entry.replaced(
+            [
+                (kind, body)
+                for kind, body in entry.actions
+                if kind not in ("add", "remove") or partition_of(body, self._physical) not in groups
+            ]
+        )
+
+
+class _Overwrite:
+    """Collects how the removals of an overwriting entry change."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._stamp = entry.commit_info.get("timestamp", 0)
+        self._gone: set[str] = set()
+        self._more: dict[str, Action] = {}
+
+    def already_gone(self, keys: frozenset[str]) -> None:
+        """These files were removed meanwhile."""
+        self._gone |= keys
+        for key in keys:
+            self._more.pop(key, None)
+
+    def also_remove(self, add: Action) -> None:
+        """This file was added meanwhile, inside of what is overwritten."""
+        self._more[file_key(add)] = {
+            **{name: add[name] for name in FILE_FACTS if add.get(name) is not None},
+            "deletionTimestamp": self._stamp,
+            "dataChange": True,
+            "extendedFileMetadata": True,
+        }
+
+    def entry(self, entry: Entry) -> Entry:
+        """Return the entry with its removals brought up to date."""
+        if not self._gone and not self._more:
+            return entry
+        actions = [
+            (kind, body)
+            for kind, body in entry.actions
+            if kind != "remove" or file_key(body) not in self._gone
+        ]
+        actions.extend(("remove", body) for body in self._more.values())
+        return entry.replaced(actions)
+
+
+def _refused(their: Their, rule_text: str, advice: str = _RERUN) -> RefusedError:
+    return RefusedError(
+        rule_text,
+        advice,
+        version=their.version,
+        their_operation=their.change.operation or str(their.change.kind),
+    )
