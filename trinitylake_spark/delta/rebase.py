@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.delta.change import (
     UNDO_COMPACTION,
@@ -203,7 +203,7 @@ def conflict_error(
     advice = refused.advice or _RERUN
     by = "" if refused.version is None else f" by version {refused.version}"
     what = f" ({refused.their_operation})" if refused.their_operation else ""
-    blamed = {} if refused.version is None else {"version": refused.version}
+    blamed: dict[str, Any] = {} if refused.version is None else {"version": refused.version}
     return CommitConflictError(
         f"{mine} on {table} conflicts with a change{by}{what}: {refused.rule}. {advice}",
         rule=refused.rule,
