@@ -89,7 +89,7 @@ class Azurite(Server):
     def options(self) -> dict[str, str]:
         """The emulator's account."""
         return {
-            "azure_storage_endpoint": f"http://{self.address}/{_ACCOUNT}",
+            "azure_storage_endpoint": f"http://{self.endpoint}/{_ACCOUNT}",
             "azure_storage_account_name": _ACCOUNT,
             "azure_storage_account_key": _KEY,
         }

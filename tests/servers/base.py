@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -30,7 +31,8 @@ _STOP_SECONDS = 20
 class Server(ABC):
     """One storage server, its processes and its data in a temporary folder.
 
-    Use it as a context manager. ``url`` and ``options`` are what ``open_storage`` takes; they
+    Use it as a context manager. ``address`` is the server's, ``endpoint`` what clients talk to;
+    ``url`` and ``options`` are what ``open_storage`` takes; they
     are plain data, so that tests can hand them to other processes.
     """
 
@@ -38,6 +40,7 @@ class Server(ABC):
 
     def __init__(self) -> None:
         self.address = ""
+        self.endpoint = ""
         self._folder = Path()
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -86,11 +89,18 @@ class Server(ABC):
             if not running:
                 self.address = self.launch()
             self.wait_for(self.healthy)
+            self.endpoint = self.address
             self.prepare()
         except BaseException:
             self.stop()
             raise
         return self
+
+    def through(self, address: str) -> Self:
+        """The same server, reached at another address: a proxy's."""
+        other = copy(self)
+        other.endpoint = address
+        return other
 
     def stop(self) -> None:
         """Stop the processes and delete their data."""

@@ -74,8 +74,8 @@ class FakeGcs(Server):
             [sys.executable, "-m", "tests.servers.gcs_shim", str(port), f"http://{self.address}"],
             PYTHONPATH=str(install.REPOSITORY),
         )
-        self.shim = f"{HOST}:{port}"
-        self.wait_for(lambda: answers(self.shim))
+        self.endpoint = f"{HOST}:{port}"
+        self.wait_for(lambda: answers(self.endpoint))
 
     def url(self, prefix: str) -> str:
         """A prefix in the bucket."""
@@ -84,7 +84,7 @@ class FakeGcs(Server):
     def options(self) -> dict[str, str]:
         """An account without OAuth, whose base URL is the shim's."""
         account = {
-            "gcs_base_url": f"http://{self.shim}",
+            "gcs_base_url": f"http://{self.endpoint}",
             "disable_oauth": True,
             "client_email": "",
             "private_key": "",

@@ -9,6 +9,7 @@ understands the JSON API's upload. The condition ``x-goog-if-generation-match`` 
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlencode
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _JSON_API = ("/storage/", "/upload/", "/download/", "/_internal", "/batch")
 _HOP_BY_HOP = frozenset({"connection", "transfer-encoding"})
 _MAX_BYTES = 2**30
+_BOUNDARY = b"e1f3a9c2-7d64-4b0f-9c58-boundary-of-the-shim"
 _CLIENT = web.AppKey("client", aiohttp.ClientSession)
 _OK = 200
 
@@ -60,15 +62,23 @@ class Shim:
     async def _upload(self, request: web.Request) -> web.Response:
         path = request.raw_path.partition("?")[0].lstrip("/")
         bucket, _, name = path.partition("/")
-        query = {"uploadType": "media", "name": unquote(name)}
+        # Of the kinds of upload this is the one whose condition all releases check.
+        query = {"uploadType": "multipart"}
         condition = request.headers.get("x-goog-if-generation-match")
         if condition is not None:
             query["ifGenerationMatch"] = condition
         url = f"{self._target}/upload/storage/v1/b/{bucket}/o?{urlencode(query)}"
+        metadata = json.dumps({"name": unquote(name)}).encode()
         async with request.app[_CLIENT].post(
             yarl.URL(url, encoded=True),
-            data=await request.read(),
-            headers={"Content-Type": "application/octet-stream"},
+            data=b"\r\n".join(
+                [
+                    *(b"--" + _BOUNDARY, b"Content-Type: application/json", b"", metadata),
+                    *(b"--" + _BOUNDARY, b"Content-Type: application/octet-stream", b""),
+                    *(await request.read(), b"--" + _BOUNDARY + b"--", b""),
+                ]
+            ),
+            headers={"Content-Type": f"multipart/related; boundary={_BOUNDARY.decode()}"},
         ) as answer:
             body = await answer.read()
             if answer.status != _OK:

@@ -58,7 +58,7 @@ class Hdfs(Server):
 
     def url(self, prefix: str) -> str:
         """A folder, by the address of the web server."""
-        return f"webhdfs://{self.address}/{prefix}"
+        return f"webhdfs://{self.endpoint}/{prefix}"
 
     def options(self) -> dict[str, str]:
         """The user who started the NameNode, and so owns it."""

@@ -55,7 +55,7 @@ class DynamoDbLocal(Server):
     def options(self) -> dict[str, str]:
         """Endpoint and credentials (DynamoDB Local wants letters and digits only)."""
         return {
-            "aws_endpoint": f"http://{self.address}",
+            "aws_endpoint": f"http://{self.endpoint}",
             "aws_access_key_id": USER,
             "aws_secret_access_key": PASSWORD,
             "aws_region": "us-east-1",
@@ -106,7 +106,7 @@ class Valkey(Server):
 
     def url(self, prefix: str) -> str:
         """A prefix in database 0."""
-        return f"valkey://{self.address}/0/{prefix}"
+        return f"valkey://{self.endpoint}/0/{prefix}"
 
     def options(self) -> dict[str, str]:
         """None are needed."""
@@ -120,4 +120,4 @@ class Redis(Valkey):
 
     def url(self, prefix: str) -> str:
         """A prefix in database 1."""
-        return f"redis://{self.address}/1/{prefix}"
+        return f"redis://{self.endpoint}/1/{prefix}"

@@ -52,7 +52,7 @@ class S3Server(Server):
     def options(self) -> dict[str, str]:
         """Endpoint and credentials by object_store's names."""
         return {
-            "aws_endpoint": f"http://{self.address}",
+            "aws_endpoint": f"http://{self.endpoint}",
             "aws_access_key_id": USER,
             "aws_secret_access_key": PASSWORD,
             "aws_region": REGION,

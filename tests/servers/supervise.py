@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-_PATIENCE = 10
+_PATIENCE = 3
 
 
 def main(command: list[str]) -> int:

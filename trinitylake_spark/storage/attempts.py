@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
+_VERBS = {"exists": "look for"}
 
 
 def storage_failure(
@@ -54,7 +55,7 @@ def storage_failure(
     said = lines[0] if lines else type(cause).__name__
     ending = " The object may exist or not: read it back." if unknown else ""
     return StorageError(
-        f"Storage failed to {operation} {path!r} in {url}: {said}{ending}"
+        f"Storage failed to {_VERBS.get(operation, operation)} {path!r} in {url}: {said}{ending}"
         + (f" {advice}" if advice else ""),
         kind=Kind.CREATE_UNKNOWN if unknown else Kind.STORAGE,
         operation=operation,

@@ -210,9 +210,7 @@ class RedisStorage(Storage):
             return False, True
         if isinstance(error, self._errors.ResponseError):
             return False, False
-        connecting = isinstance(error, self._errors.ConnectionError) and "connecting to" in str(
-            error
-        )
+        connecting = "connecting to" in str(error)
         return not connecting, True
 
     def _key(self, path: str) -> str:

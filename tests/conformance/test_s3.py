@@ -1,0 +1,79 @@
+"""Amazon S3's protocol, on three independent servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+
+from tests.servers.fault_proxy import http_answer
+from tests.servers.s3 import S3Proxy, SeaweedFS, VersityGW
+from tests.support.store_suite import Answers, ServerSuite, assert_every_read_fails
+from trinitylake_spark.errors import StorageError
+from trinitylake_spark.storage import open_storage
+from trinitylake_spark.testing.storage_conformance import ODD_NAMES
+
+if TYPE_CHECKING:
+    from tests.servers.base import Server
+    from trinitylake_spark.storage import Storage
+
+
+def _error(status: str, code: str) -> bytes:
+    xml = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>a fault</Message></Error>'
+    return http_answer(status, xml.encode())
+
+
+class S3Suite(ServerSuite):
+    """What the S3 servers have in common."""
+
+    answers = Answers(
+        throttled=_error("503 Slow Down", "SlowDown"),
+        denied=_error("403 Forbidden", "AccessDenied"),
+        broken=_error("500 Internal Server Error", "InternalError"),
+        conflict=_error("409 Conflict", "ConditionalRequestConflict"),
+        foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
+    )
+    creates = rb"^PUT "
+    stranger: ClassVar[dict[str, str] | None] = {"aws_secret_access_key": "wrong"}
+    missing = "s3://no-such-bucket/prefix"
+
+
+@pytest.mark.servers
+class TestS3Proxy(S3Suite):
+    """S3Proxy over a folder."""
+
+    kind = S3Proxy
+
+    def test_nothing_lives_below_an_object(self, storage: Storage) -> None:
+        """Its folder cannot look below a file and answers 500: a failure, not an absence."""
+        storage.create("a", b"1")
+        with pytest.raises(StorageError):
+            storage.read("a/b")
+
+
+@pytest.mark.servers
+class TestSeaweedFS(S3Suite):
+    """SeaweedFS; its contended conditional puts wait seconds, so few contend."""
+
+    kind = SeaweedFS
+    creators = 2
+    processes = 2
+
+    @pytest.mark.parametrize("name", [name for name in ODD_NAMES if "\\" not in name])
+    def test_odd_names(self, storage: Storage, name: str) -> None:
+        """It takes a backslash for a slash; every other name is taken as it is."""
+        super().test_odd_names(storage, name)
+
+    def test_missing_container(self, server: Server) -> None:
+        """Reads of a missing bucket fail; a create makes the bucket."""
+        with open_storage("s3://no-such-bucket/prefix", self.options(server)) as storage:
+            assert_every_read_fails(storage)
+            storage.create("a", b"1")
+            assert storage.list() == ["a"]
+
+
+@pytest.mark.stores
+class TestVersityGW(S3Suite):
+    """The Versity gateway over a folder."""
+
+    kind = VersityGW
