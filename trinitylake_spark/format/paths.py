@@ -16,7 +16,8 @@ MIN_FILE_PATH_SIZE = 80
 """Smallest ``file_path_max_size_bytes``: room for the hash, the UUID and a few characters."""
 
 _ROOT = re.compile(r"_([01]{32})\.ipc")
-_DIGITS = re.compile(rb"[0-9]+")
+# The last version has ten digits; anything longer costs nothing to refuse.
+_DIGITS = re.compile(rb"0*([0-9]{1,10})")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -54,11 +55,10 @@ def encode_version(version: int) -> bytes:
 
 def parse_version(data: bytes) -> int | None:
     """Return the version in a hint or floor file; None for anything that counts as absent."""
-    text = data.strip(b" \t\r\n\v\f")
-    # A number of more than ten digits is above the maximum; a huge one must cost nothing.
-    if not _DIGITS.fullmatch(text) or len(text.lstrip(b"0")) > 10:  # noqa: PLR2004
+    found = _DIGITS.fullmatch(data.strip(b" \t\r\n\v\f"))
+    if found is None:
         return None
-    version = int(text)
+    version = int(found.group(1))
     return version if version <= MAX_VERSION else None
 
 
