@@ -79,6 +79,11 @@ class VersionFinder:
         """The newest version that this process has seen; no storage call."""
         return self._latest
 
+    @property
+    def known_floor(self) -> int:
+        """The floor as it was last read; it never falls. No storage call."""
+        return self._floor
+
     def learn(self, root: Root, stored_bytes: int) -> None:
         """Remember a root that was just read or created.
 

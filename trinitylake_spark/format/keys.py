@@ -123,6 +123,18 @@ class KeyCodec:
         validate_name("view", view, self.sizes.view)
         return self.views_prefix(namespace) + _pad(view, self.sizes.view)
 
+    def key(self, target: ObjectKey) -> str:
+        """Return the key of what ``decode`` returns.
+
+        Raises:
+            InvalidInputError: kind ``INVALID_NAME``.
+        """
+        if target.name is None:
+            return self.namespace_key(target.namespace)
+        if target.type is ObjectType.TABLE:
+            return self.table_key(target.namespace, target.name)
+        return self.view_key(target.namespace, target.name)
+
     def namespaces_prefix(self) -> str:
         """Return what all keys of namespaces start with."""
         return _TYPE_IDS[ObjectType.NAMESPACE]

@@ -1,0 +1,204 @@
+"""Actions: what a transaction did and read, as its root records it (format.md §5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from trinitylake_spark.format.definitions import (
+    action_detail,
+    parse_action,
+    parse_data_change,
+    serialise,
+)
+from trinitylake_spark.format.definitions_pb2 import (
+    ActionDef,
+    ActionObjectDef,
+    ActionObjectType,
+    ActionType,
+    DataChange,
+)
+from trinitylake_spark.format.keys import ObjectType
+from trinitylake_spark.format.paths import root_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trinitylake_spark.commit.versions import Root
+    from trinitylake_spark.format.keys import KeyCodec, ObjectKey
+    from trinitylake_spark.lakehouse.readset import ReadSet
+
+
+class Effect(StrEnum):
+    """What an operation does to the object behind a key (format.md §6.6)."""
+
+    CREATE = "CREATE"
+    ALTER = "ALTER"
+    DATA = "data operation"
+    DROP = "DROP"
+
+
+PHYSICAL = frozenset({ActionType.MINOR_COMPACT, ActionType.MAJOR_COMPACT, ActionType.CLUSTER})
+"""Operations that change how data is laid out, and nothing that a query could see."""
+
+_EFFECTS = {
+    ActionType.NAMESPACE_CREATE: Effect.CREATE,
+    ActionType.NAMESPACE_ALTER: Effect.ALTER,
+    ActionType.NAMESPACE_ALTER_SET_PROPERTIES: Effect.ALTER,
+    ActionType.NAMESPACE_ALTER_UNSET_PROPERTIES: Effect.ALTER,
+    ActionType.NAMESPACE_DROP: Effect.DROP,
+    ActionType.TABLE_CREATE: Effect.CREATE,
+    ActionType.TABLE_ALTER: Effect.ALTER,
+    ActionType.TABLE_ALTER_ADD_COLUMNS: Effect.ALTER,
+    ActionType.TABLE_ALTER_REMOVE_COLUMNS: Effect.ALTER,
+    ActionType.TABLE_INSERT: Effect.DATA,
+    ActionType.TABLE_UPDATE: Effect.DATA,
+    ActionType.TABLE_DELETE: Effect.DATA,
+    ActionType.TABLE_DROP: Effect.DROP,
+    ActionType.VIEW_CREATE: Effect.CREATE,
+    ActionType.VIEW_REPLACE: Effect.ALTER,
+    ActionType.VIEW_DROP: Effect.DROP,
+    ActionType.INSERT_OVERWRITE: Effect.DATA,
+    ActionType.TRUNCATE: Effect.DATA,
+    ActionType.MINOR_COMPACT: Effect.DATA,
+    ActionType.MAJOR_COMPACT: Effect.DATA,
+    ActionType.CLUSTER: Effect.DATA,
+}
+_OBJECTS = {
+    ActionObjectType.CATALOG: "lakehouse",
+    ActionObjectType.NAMESPACE: "namespace",
+    ActionObjectType.TABLE: "table",
+    ActionObjectType.VIEW: "view",
+}
+_OBJECT_TYPES = {
+    ObjectType.NAMESPACE: ActionObjectType.NAMESPACE,
+    ObjectType.TABLE: ActionObjectType.TABLE,
+    ObjectType.VIEW: ActionObjectType.VIEW,
+}
+_SET_PROPERTIES = "SET PROPERTIES"
+_MERGE = "MERGE"
+_RENAME = "RENAME "
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that a version changed, for people and for ``system.versions``.
+
+    Args:
+        object: ``lakehouse``, ``namespace``, ``table`` or ``view``.
+        name: the object's name, ``namespace.name`` for tables and views; of the lakehouse the
+            property, ``tree``, or the version rolled back to.
+        operation: such as ``CREATE``, ``INSERT``, ``ALTER``, ``RENAME TO archive.orders``.
+    """
+
+    object: str
+    name: str
+    operation: str
+
+
+def effect_of(operation: int) -> Effect | None:
+    """Return what an operation does to its object; None for one of another library's future."""
+    return _EFFECTS.get(operation)  # type: ignore[call-overload, no-any-return]
+
+
+def described(text: str) -> bytes:
+    """Return the detail of an operation that nothing but a name describes."""
+    return serialise(DataChange(operation=text))
+
+
+def renamed_to(name: str) -> bytes:
+    """Return the detail of the drop that a rename records under the old name."""
+    return described(f"{_RENAME}TO {name}")
+
+
+def renamed_from(name: str) -> bytes:
+    """Return the detail of the create that a rename records under the new name."""
+    return described(f"{_RENAME}FROM {name}")
+
+
+def view_properties_set() -> bytes:
+    """Return the detail of a view's change of properties."""
+    return described(_SET_PROPERTIES)
+
+
+def object_action(key: str, target: ObjectKey, operation: int, detail: bytes) -> ActionDef:
+    """Return the action of an operation on a namespace, table or view."""
+    action = ActionDef(
+        object_def=ActionObjectDef(
+            type=_OBJECT_TYPES[target.type],
+            namespaceName=target.namespace,
+            namespaceObjectName=target.name or "",
+        ),
+        type=operation,  # type: ignore[arg-type]
+        start_key=key.encode(),
+    )
+    setattr(action, "def", detail)
+    return action
+
+
+def lakehouse_action(operation: ActionType, name: str) -> ActionDef:
+    """Return the action of an operation on the lakehouse itself.
+
+    Args:
+        operation: ``LAKEHOUSE_ALTER``, ``ROLLBACK``, ``EXPORT``, or ``MAJOR_COMPACT`` of its tree.
+        name: the property, the target version in decimal, the export's name, or ``tree``.
+    """
+    return ActionDef(
+        object_def=ActionObjectDef(type=ActionObjectType.CATALOG, namespaceObjectName=name),
+        type=operation,
+    )
+
+
+def read_actions(reads: ReadSet, keys: KeyCodec) -> Iterator[ActionDef]:
+    """Yield one action for every key and range read."""
+    for key, operation in reads.keys.items():
+        action = object_action(key, keys.decode(key), operation, b"")
+        action.read = True
+        yield action
+    for (low, high), operation in reads.ranges.items():
+        yield ActionDef(type=operation, start_key=low.encode(), end_key=high.encode(), read=True)
+
+
+def actions_of(root: Root) -> list[ActionDef]:
+    """Return the actions that a root records.
+
+    Raises:
+        CorruptError: a row that is no action.
+    """
+    path = root_path(root.version)
+    return [parse_action(data, path) for data in root.info.actions]
+
+
+def describe_changes(actions: Iterable[ActionDef]) -> list[Change]:
+    """Return what the writing ones among some actions changed, each change once, in order."""
+    changes: dict[Change, None] = {}
+    for action in actions:
+        if not action.read:
+            target = action.object_def
+            names = [target.namespaceName, target.namespaceObjectName]
+            kind = _OBJECTS.get(target.type, "object")
+            change = Change(kind, ".".join(filter(None, names)), operation_name(action))
+            changes[change] = None
+    return list(changes)
+
+
+def operation_name(action: ActionDef) -> str:
+    """Return an operation's name without its object, such as ``INSERT OVERWRITE``."""
+    if effect_of(action.type) is not None and action.object_def.type != ActionObjectType.NAMESPACE:
+        said = parse_data_change(action_detail(action), "an action").operation
+        if said == _MERGE or said.startswith(_RENAME):
+            return said
+        if said == _SET_PROPERTIES:
+            return Effect.ALTER
+    return type_name(action.type)
+
+
+def type_name(operation: int) -> str:
+    """Return the name of a number of ``ActionDef.type`` without its object."""
+    if operation not in ActionType.values():
+        return f"OPERATION {operation}"
+    name = ActionType.Name(operation)
+    for prefix in ("NAMESPACE_", "TABLE_", "VIEW_", "LAKEHOUSE_"):
+        name = name.removeprefix(prefix)
+    return name.replace("_", " ")

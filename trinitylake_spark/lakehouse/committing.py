@@ -1,0 +1,240 @@
+"""Turn a proposal into the next version, however often others are faster (format.md §6.4)."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from trinitylake_spark.commit.commit import Committed
+from trinitylake_spark.commit.unique import create_unique
+from trinitylake_spark.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    Kind,
+    TrinityLakeError,
+)
+from trinitylake_spark.format.nodefile import encode_node
+from trinitylake_spark.format.system import CREATED_AT, TIME_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trinitylake_spark.commit.versions import Root
+    from trinitylake_spark.format.nodefile import NodeFile
+    from trinitylake_spark.format.system import RootInfo
+    from trinitylake_spark.lakehouse.services import Services
+    from trinitylake_spark.tree.write import Emit
+
+    WriteNodes = Callable[[dict[str, NodeFile], int], None]
+    """Writes nodes below the root, by path, with the order they are encoded with."""
+
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A root that is ready to be created.
+
+    Args:
+        node: its content; the stamps are set just before the create.
+        info: its system rows, typed.
+        order: N of the definition it names.
+        nodes: new nodes below it, still to be written.
+    """
+
+    node: NodeFile
+    info: RootInfo
+    order: int
+    nodes: Mapping[str, NodeFile]
+
+
+def emitter(write: WriteNodes, order: int) -> Emit:
+    """Return what the tree calls to have nodes of one order written."""
+
+    def emit(nodes: dict[str, NodeFile]) -> None:
+        write(nodes, order)
+
+    return emit
+
+
+class AlreadyCommitted(Exception):  # noqa: N818 - an outcome, not an error
+    """A version carries the transaction's idempotency key: the work is done.
+
+    Args:
+        version: that version.
+    """
+
+    def __init__(self, version: int) -> None:
+        super().__init__(version)
+        self.version = version
+
+
+class Proposal(Protocol):
+    """What is to become a version."""
+
+    @property
+    def transaction_id(self) -> str:
+        """By which the root is recognised."""
+
+    def follow(self, latest: Root) -> None:
+        """Go from the version followed so far to ``latest``.
+
+        Raises:
+            CommitConflictError: it cannot.
+            AlreadyCommitted: it need not.
+        """
+
+    def definitions(self) -> Mapping[str, bytes]:
+        """Return the definition files that the next candidate names."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """Return the warehouse files that must exist before the root does."""
+
+    def candidate(self, base: Root, created_at_millis: int, write: WriteNodes) -> Candidate:
+        """Build the root that follows ``base``, which is the version followed last.
+
+        Args:
+            base: what it stands on.
+            created_at_millis: a stamp, for the size; the real one is set later.
+            write: writes nodes at once, for a tree too large to hold.
+        """
+
+
+class Commit:
+    """One run of the commit protocol.
+
+    Args:
+        services: of the open lakehouse.
+        proposal: what to commit.
+        base: the version that the proposal was made on.
+    """
+
+    def __init__(self, services: Services, proposal: Proposal, base: Root) -> None:
+        self._services = services
+        self._proposal = proposal
+        self._base = base
+        self._written: set[str] = set()
+        self._files_written: set[str] = set()
+
+    def run(self) -> Root:
+        """Commit; return the root that was created.
+
+        Raises:
+            AlreadyCommitted: there is nothing left to do.
+            CommitConflictError: another transaction got in the way, or was faster each time
+                (kind ``COMMIT_RETRIES_EXHAUSTED``); nothing was committed.
+            CommitUnknownError: the storage gave no answer; no file was deleted.
+            NotFoundError: kind ``VERSION_EXPIRED``: the transaction took too long.
+            StorageError: the storage failed; nothing was committed.
+        """
+        turns = self._services.commit_turns
+        try:
+            self._follow(self._services.finder.known)
+            self._store()
+            with turns.turn():
+                root = self._create()
+                turns.newest = root.version
+        except CommitUnknownError:
+            raise
+        except (TrinityLakeError, AlreadyCommitted):
+            self._discard()
+            raise
+        self._services.committer.finish(root.version, self._proposal.transaction_id)
+        return root
+
+    def _create(self) -> Root:
+        finder = self._services.finder
+        for attempt in range(self._services.max_attempts):
+            if attempt > 0 or self._services.commit_turns.newest > self._base.version:
+                self._follow(finder.latest())
+            self._follow(finder.known)
+            self._store()
+            outcome = self._attempt()
+            if isinstance(outcome, Committed):
+                return outcome.root
+            self._pause(attempt)
+        raise CommitConflictError(
+            f"Other transactions were faster {self._services.max_attempts} times, the last time "
+            f"with version {self._base.version + 1}. Nothing was committed, and nothing stands "
+            "against the transaction itself: run it again.",
+            kind=Kind.COMMIT_RETRIES_EXHAUSTED,
+            transaction_id=self._proposal.transaction_id,
+            attempts=self._services.max_attempts,
+        )
+
+    def _follow(self, latest: Root | None) -> None:
+        if latest is not None and latest.version > self._base.version:
+            self._proposal.follow(latest)
+            self._base = latest
+
+    def _attempt(self) -> object:
+        base, clock = self._base, self._services.clock
+        least = base.info.created_at_millis + 1
+        candidate = self._proposal.candidate(base, max(clock.now_millis(), least), self._write)
+        self._write(dict(candidate.nodes), candidate.order)
+        stamp = max(clock.now_millis(), least)
+        _stamp(candidate, stamp)
+        return self._services.committer.create_root(
+            base.version + 1, candidate.node, candidate.info, candidate.order
+        )
+
+    def _write(self, nodes: dict[str, NodeFile], order: int) -> None:
+        """Write nodes below the root, and keep them for reading."""
+        self._written.update(nodes)
+        create_unique(
+            self._services.storage, {path: encode_node(n, order) for path, n in nodes.items()}
+        )
+        for path, node in nodes.items():
+            self._services.nodes.put_cache(path, node)
+
+    def _store(self) -> None:
+        """Write the definitions and warehouse files that are not there yet, side by side."""
+        definitions = {
+            path: data
+            for path, data in self._proposal.definitions().items()
+            if path not in self._written
+        }
+        files = {
+            path: data
+            for path, data in self._proposal.files().items()
+            if path not in self._files_written
+        }
+        self._written.update(definitions)
+        self._files_written.update(files)
+        storage = self._services.storage
+        if not files:
+            create_unique(storage, definitions)
+        else:
+            warehouse = self._services.format_context.warehouse
+            with ThreadPoolExecutor(1) as pool:
+                others = pool.submit(create_unique, warehouse, files)
+                create_unique(storage, definitions)
+                others.result()
+        for path, data in definitions.items():
+            self._services.definitions.put(path, data)
+
+    def _pause(self, attempt: int) -> None:
+        """Wait a random time that grows; the first time it is rather short."""
+        longest = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
+        self._services.clock.sleep(self._services.ids.uniform(0, longest))
+
+    def _discard(self) -> None:
+        """Delete what was written, as far as possible: no version reaches it."""
+        with contextlib.suppress(TrinityLakeError):
+            for path in self._written:
+                self._services.storage.delete(path)
+            for path in self._files_written:
+                self._services.format_context.warehouse.delete(path)
+
+
+def _stamp(candidate: Candidate, stamp: int) -> None:
+    """Set the time of the commit as late as can be (format.md §8.1)."""
+    info, rows = candidate.info, candidate.node.system
+    if info.time_version == info.created_at_millis:
+        info.time_version = stamp
+        rows[TIME_VERSION] = str(stamp)
+    info.created_at_millis = stamp
+    rows[CREATED_AT] = str(stamp)

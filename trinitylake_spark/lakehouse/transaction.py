@@ -1,0 +1,280 @@
+"""A transaction: one version to read, own changes on top, one commit or none (format.md §6)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from trinitylake_spark.errors import (
+    InvalidInputError,
+    Kind,
+    TransactionStateError,
+)
+from trinitylake_spark.format.definitions_pb2 import ActionType, IsolationLevel
+from trinitylake_spark.format.paths import lakehouse_definition_path
+from trinitylake_spark.format.system import Isolation
+from trinitylake_spark.lakehouse.committing import AlreadyCommitted, Commit
+from trinitylake_spark.lakehouse.edits import Edits
+from trinitylake_spark.lakehouse.pending import DefinitionChange, Pending
+from trinitylake_spark.lakehouse.properties import changed_definition
+from trinitylake_spark.lakehouse.proposal import TransactionProposal, base_expired
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from trinitylake_spark.format.definitions_pb2 import LakehouseDef
+    from trinitylake_spark.lakehouse.actions import Change
+    from trinitylake_spark.lakehouse.catalog import TableEntry
+    from trinitylake_spark.lakehouse.proposal import Header
+    from trinitylake_spark.lakehouse.services import Services
+    from trinitylake_spark.lakehouse.snapshot import Snapshot
+
+
+class TransactionState(StrEnum):
+    """Where a transaction is in its life."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+def parse_isolation(level: str | None, definition: LakehouseDef) -> Isolation:
+    """Return an isolation level by its name in any case, or the lakehouse's default.
+
+    Raises:
+        InvalidInputError: there is no such level.
+    """
+    if level is None:
+        return Isolation(IsolationLevel.Name(definition.txn_isolation_level))
+    try:
+        return Isolation(level.upper())
+    except ValueError as error:
+        raise InvalidInputError(
+            f"There is no isolation level {level!r}. Use 'snapshot' or 'serializable'.",
+            isolation=level,
+        ) from error
+
+
+class Transaction(Edits):
+    """Reads the version it began at, overlaid with its own changes; commits all or nothing.
+
+    Used as a context manager it commits on exit and aborts on an error. One thread at a time.
+
+    Args:
+        services: of the open lakehouse.
+        base: the version to read.
+        header: its id and level, and what the version will say about it.
+    """
+
+    def __init__(self, services: Services, base: Snapshot, header: Header) -> None:
+        self._services = services
+        self._pending = Pending()
+        self._header = header
+        self.base = base
+        self.layout = base.layout
+        self.began_at_millis = services.clock.now_millis()
+        self.version: int | None = None
+        self.state = TransactionState.OPEN
+
+    def __repr__(self) -> str:
+        return f"Transaction({self.id}, {self.state}, base={self.base.version}, {self.isolation})"
+
+    @property
+    def id(self) -> str:
+        """Its id, a UUID4; ``commit_status`` takes it."""
+        return self._header.transaction_id
+
+    @property
+    def isolation(self) -> Isolation:
+        """Its isolation level."""
+        return self._header.isolation
+
+    @property
+    def message(self) -> str:
+        """What it is for."""
+        return self._header.message
+
+    @property
+    def author(self) -> str:
+        """Who commits."""
+        return self._header.author
+
+    @property
+    def at_version(self) -> int:
+        """The version that reads show, before own changes."""
+        return self.base.version
+
+    @property
+    def expires_at_millis(self) -> int:
+        """When a commit will be refused, UTC epoch milliseconds."""
+        return self.began_at_millis + self.base.layout.definition.txn_ttl_millis
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a commit would make a version."""
+        return not self._pending.is_empty
+
+    def changes(self) -> list[Change]:
+        """Return what a commit would change, in order."""
+        return self._proposal().changes()
+
+    def read_table(self, namespace: str, name: str) -> TableEntry:
+        """Return a table whose data is going to be read, and take that down.
+
+        Raises:
+            NotFoundError: kind ``NAMESPACE_NOT_FOUND`` or ``TABLE_NOT_FOUND``.
+        """
+        entry = self.table(namespace, name)
+        key = self.layout.keys.table_key(namespace, name)
+        if self._base_path(key) is not None:
+            self._pending.reads.add_key(key, ActionType.TABLE_SELECT)
+        return entry
+
+    def set_property(self, key: str, value: str | int | None) -> None:
+        """Set a field of the lakehouse definition, or a property of one's own.
+
+        Args:
+            key: a field name of format.md §5.1, or any other name.
+            value: None restores the default, or removes the property.
+
+        Raises:
+            InvalidInputError: a value that the rules forbid.
+        """
+        self._check_open()
+        pending = self._pending.definition
+        old = self.layout.definition if pending is None else pending.definition
+        new = changed_definition(old, key, value)
+        if new != old:
+            names = (key,) if pending is None else (*pending.names, key)
+            path = lakehouse_definition_path(self._services.ids.uuid4())
+            self._pending.definition = DefinitionChange(new, path, names)
+
+    def savepoint(self) -> Pending:
+        """Return the work so far, to come back to if a statement fails half-way."""
+        return self._pending.copy()
+
+    def rollback_to(self, savepoint: Pending) -> None:
+        """Forget what was done since a savepoint; what was read stays read."""
+        self._check_open()
+        reads = self._pending.reads
+        self._pending = savepoint.copy()
+        self._pending.reads = reads
+
+    def commit(self) -> int | None:
+        """Make all changes visible as one new version; the transaction is over either way.
+
+        Returns:
+            the version, or None if there was nothing to commit.
+
+        Raises:
+            TransactionStateError: it is over already (``TRANSACTION_FINISHED``) or took longer
+                than the lakehouse allows (``TRANSACTION_EXPIRED``).
+            CommitConflictError: another transaction got in the way; nothing was committed.
+            CommitUnknownError: the storage gave no answer; ``commit_status`` tells later.
+            NotFoundError: kind ``VERSION_EXPIRED``: the version it began at is gone.
+            StorageError: the storage failed; nothing was committed.
+        """
+        self._check_open()
+        self.state = TransactionState.ABORTED
+        if self._pending.is_empty:
+            self.state = TransactionState.COMMITTED
+            return None
+        self._check_expiry()
+        self.version = self._commit()
+        self.state = TransactionState.COMMITTED
+        return self.version
+
+    def abort(self) -> None:
+        """Forget all changes; nothing was visible, so nothing has to be undone.
+
+        Raises:
+            TransactionStateError: it is over already.
+        """
+        self._check_open()
+        self.state = TransactionState.ABORTED
+        self._pending = Pending()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit, or abort if the block failed; nothing if it is over already."""
+        if self.state is not TransactionState.OPEN:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+    def _commit(self) -> int:
+        key = self._header.idempotency_key
+        if key is not None:
+            earlier = self._services.idempotency_keys.find(key, self.base.root)
+            if earlier is not None:
+                return earlier
+        try:
+            return Commit(self._services, self._proposal(), self.base.root).run().version
+        except AlreadyCommitted as found:
+            return found.version
+
+    def _proposal(self) -> TransactionProposal:
+        return TransactionProposal(self._services, self.base, self._pending, self._header)
+
+    def _check_open(self) -> None:
+        if self.state is not TransactionState.OPEN:
+            raise TransactionStateError(
+                f"Transaction {self.id} is over: it was {self.state}. Begin a new one.",
+                kind=Kind.TRANSACTION_FINISHED,
+                transaction_id=self.id,
+            )
+
+    def _check_expiry(self) -> None:
+        if self._services.clock.now_millis() >= self.expires_at_millis:
+            raise TransactionStateError(
+                f"Transaction {self.id} is older than txn_ttl_millis "
+                f"{self.base.layout.definition.txn_ttl_millis} allows, so the files it needs may "
+                "be gone. Nothing was committed: run it again, or raise that property first.",
+                kind=Kind.TRANSACTION_EXPIRED,
+                transaction_id=self.id,
+            )
+        oldest = self._services.finder.known_floor
+        if self.base.version < oldest:
+            raise base_expired(self.id, self.base.version, oldest)
+
+    # --- reading through own changes -----------------------------------------------------------
+
+    def _path(self, key: str) -> str | None:
+        self._check_open()
+        write = self._pending.writes.get(key)
+        return self._base_path(key) if write is None else write.path
+
+    def _base_path(self, key: str) -> str | None:
+        write = self._pending.writes.get(key)
+        return self.base._path(key) if write is None else write.base_path  # noqa: SLF001 - own kind
+
+    def _pairs(self, low: str, high: str) -> Iterator[tuple[str, str]]:
+        self._check_open()
+        own = {key: w.path for key, w in self._pending.writes.items() if low <= key < high}
+        pairs = self.base._pairs(low, high)  # noqa: SLF001 - own kind
+        if not own:
+            return pairs
+        merged = {**dict(pairs), **own}
+        return iter([(key, path) for key, path in sorted(merged.items()) if path is not None])
+
+    def _bytes(self, path: str) -> bytes:
+        own = self._pending.definitions.get(path)
+        return self.base._bytes(path) if own is None else own  # noqa: SLF001 - own kind
+
+    def _note_key(self, key: str, action: ActionType) -> None:
+        if key not in self._pending.writes:
+            self._pending.reads.add_key(key, action)
+
+    def _note_range(self, low: str, high: str, action: ActionType) -> None:
+        self._pending.reads.add_range(low, high, action)
