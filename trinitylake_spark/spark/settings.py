@@ -91,4 +91,4 @@ def merged(existing: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, st
 
 
 def _url(location: str) -> str:
-    return location if "://" in location else Path(location).absolute().as_uri()
+    return location if "://" in location else f"file://{Path(location).absolute()}"

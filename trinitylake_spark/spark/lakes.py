@@ -1,0 +1,106 @@
+"""The lakehouses that this process has open; sessions on the same root share one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trinitylake_spark.delta.table import read_table
+from trinitylake_spark.delta.table_format import DeltaFormat
+from trinitylake_spark.errors import Kind, NotFoundError
+from trinitylake_spark.lakehouse.lakehouse import Lakehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trinitylake_spark.delta.table import DeltaTable
+    from trinitylake_spark.format.definitions_pb2 import TableDef
+    from trinitylake_spark.lakehouse.formats import FormatContext
+
+_HADOOP_SCHEMES = {"s3": "s3a", "az": "abfs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """An open lakehouse and what this process knows of its Delta logs.
+
+    Args:
+        lakehouse: the lakehouse.
+        delta: its table format, with the log files and checkpoints known here.
+    """
+
+    lakehouse: Lakehouse
+    delta: DeltaFormat
+
+    @property
+    def context(self) -> FormatContext:
+        """Warehouse, clock and identifiers."""
+        return self.lakehouse.services.format_context
+
+    def table(self, definition: TableDef) -> DeltaTable:
+        """Return the Delta table of a definition, with the newest checkpoint known here."""
+        table = read_table(definition)
+        segment = self.delta.checkpoints.with_newest(
+            self.context, table.segment, table.checkpoint_interval
+        )
+        return table.with_segment(segment)
+
+    def hadoop_url(self, location: str) -> str:
+        """Return the URL by which Hadoop's file systems know a table's location."""
+        scheme, _, rest = self.context.resolve(location).partition("://")
+        return f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
+
+
+@dataclass
+class Lakes:
+    """All open lakehouses. Safe to use from several threads."""
+
+    _open: dict[str, Lake] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(
+        self,
+        root: str,
+        warehouse: str | None,
+        storage_options: Mapping[str, str],
+        *,
+        create: bool,
+    ) -> Lake:
+        """Open a lakehouse, or return it if it is open already.
+
+        Args:
+            root: URL of the tree.
+            warehouse: URL of the data, or None for the default.
+            storage_options: options of the root's storage.
+            create: create the lakehouse if there is none.
+
+        Raises:
+            NotFoundError: kind ``LAKEHOUSE_NOT_FOUND``.
+            InvalidInputError: a bad URL or option.
+        """
+        key = json.dumps([root, warehouse, dict(storage_options)], sort_keys=True)
+        with self._lock:
+            lake = self._open.get(key)
+            if lake is None:
+                lake = _open(root, warehouse, storage_options, create=create)
+                self._open[key] = lake
+            return lake
+
+
+def _open(
+    root: str, warehouse: str | None, storage_options: Mapping[str, str], *, create: bool
+) -> Lake:
+    delta = DeltaFormat()
+    try:
+        lakehouse = Lakehouse.open(
+            root, storage_options=storage_options, warehouse=warehouse, formats=[delta]
+        )
+    except NotFoundError as error:
+        if error.kind is not Kind.LAKEHOUSE_NOT_FOUND or not create:
+            raise
+        lakehouse = Lakehouse.create(
+            root, storage_options=storage_options, warehouse=warehouse, formats=[delta]
+        )
+    return Lake(lakehouse, delta)

@@ -1,0 +1,318 @@
+"""The virtual Delta log: what Delta lists, opens and writes below ``_delta_log``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trinitylake_spark.delta.names import (
+    LAST_CHECKPOINT,
+    LOG_FOLDER,
+    checkpoint_name,
+    checkpoint_note_name,
+    checksum_name,
+    checksum_number,
+    commit_number,
+    stored_name,
+)
+from trinitylake_spark.delta.segment import listed_commit
+from trinitylake_spark.delta.table import Counters, read_table
+from trinitylake_spark.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    Kind,
+    NotFoundError,
+    TransactionStateError,
+    UnsupportedError,
+)
+from trinitylake_spark.spark.views import LiveView, WriteView
+
+if TYPE_CHECKING:
+    from trinitylake_spark.delta.segment import Commit
+    from trinitylake_spark.delta.table import DeltaTable
+    from trinitylake_spark.delta.table_format import StagedWrite
+    from trinitylake_spark.format.definitions_pb2 import TableDef
+    from trinitylake_spark.lakehouse.formats import TableChange
+    from trinitylake_spark.lakehouse.transaction import Transaction
+    from trinitylake_spark.spark.views import View, Views, WritableView
+
+ListedRow = tuple[str, int, int]
+"""Name below the log folder, bytes, UTC epoch milliseconds."""
+
+
+class Logs:
+    """Delta's log calls, answered through the views that their paths name.
+
+    Args:
+        views: all views of this process.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def list(self, path: str, first: int) -> list[ListedRow]:
+        """List a log.
+
+        Args:
+            path: the table's path in a view.
+            first: lowest commit number wanted.
+
+        Raises:
+            NotFoundError: kind ``OBJECT_NOT_FOUND``: the view shows no such log.
+        """
+        view, _ = self._views.at(path)
+        table = view.listed()
+        if table is None:
+            raise _no_log(path)
+        segment = table.segment
+        commits = view.lake.delta.logs.commits_from(view.lake.context, segment, first)
+        files = [listed_commit(commit) for commit in commits if commit.version >= first]
+        checkpoint = segment.checkpoint
+        if checkpoint is not None and checkpoint.version >= first:
+            files += checkpoint.listed()
+        return [(file.name, file.size, file.millis) for file in files]
+
+    def resolve(self, path: str, *, write: bool) -> str | None:
+        """Return where a file below the log folder is, by the name that Delta uses.
+
+        Args:
+            path: the file's path in a view.
+            write: it is about to be written, so it need not exist.
+
+        Returns:
+            a URL for Hadoop, or None if the view has no such file.
+        """
+        view, name = self._views.at(path)
+        table = view.table()
+        if table is None:
+            return None
+        stored = self._stored_name(view, table, name, write=write)
+        return f"{view.lake.hadoop_url(view.location)}/{LOG_FOLDER}/{stored}" if stored else None
+
+    def _stored_name(self, view: View, table: DeltaTable, name: str, *, write: bool) -> str | None:
+        checkpoint = table.segment.checkpoint
+        if name == LAST_CHECKPOINT:
+            if checkpoint is None:
+                return None
+            return checkpoint_note_name(checkpoint.version, checkpoint.unique)
+        number = commit_number(name)
+        if number is not None:
+            commit = self._commit(view, table, number)
+            return stored_name(commit.version, commit.unique) if commit else None
+        number = checksum_number(name)
+        if number is not None:
+            commit = self._commit(view, table, number)
+            return checksum_name(commit.version, commit.unique) if commit else None
+        if not write and checkpoint is not None:
+            for part in checkpoint.parts:
+                if part.name == name:
+                    return checkpoint_name(checkpoint.token, name)
+        return checkpoint_name(view.name, name)
+
+    def _commit(self, view: View, table: DeltaTable, number: int) -> Commit | None:
+        segment = table.segment
+        if number > segment.version:
+            return None
+        known = segment.commit(number)
+        if known is None:
+            commits = view.lake.delta.logs.commits_from(view.lake.context, segment, number)
+            known = next((commit for commit in commits if commit.version == number), None)
+        return known
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def write(self, path: str, data: bytes) -> int | None:
+        """Take a log entry, or the note of a checkpoint, that Delta writes.
+
+        An entry commits at once, or becomes part of the open transaction.
+
+        Args:
+            path: the file's path in a view.
+            data: its content.
+
+        Returns:
+            the lake version that it committed; None inside a transaction and for notes.
+
+        Raises:
+            AlreadyExistsError: kind ``OBJECT_ALREADY_EXISTS``: the number is taken; Delta lists
+                the log again and retries. Only live views do that.
+            CommitConflictError: another transaction got in the way.
+            ReadOnlyError: the view is of a fixed version.
+        """
+        view, name = self._views.writable(path)
+        if name == LAST_CHECKPOINT:
+            self._note_checkpoint(view, data)
+            return None
+        number = commit_number(name)
+        if number is None:
+            raise UnsupportedError(f"{name} is not a file of a log.", path=path)
+        with view.lock:
+            if isinstance(view, WriteView):
+                return self._write_statement(view, number, data)
+            return self._write_live(view, number, data)
+
+    def _note_checkpoint(self, view: WritableView, data: bytes) -> None:
+        table = view.table()
+        commit = table and self._commit(view, table, int(json.loads(data)["version"]))
+        if commit:
+            view.lake.delta.checkpoints.record(
+                view.lake.context, view.location, commit, view.name, data
+            )
+
+    def _write_statement(self, view: WriteView, number: int, data: bytes) -> int | None:
+        """Write through the view of one statement, whose numbers are its own."""
+        shown = view.table()
+        if number != (0 if shown is None else shown.segment.version + 1):
+            raise _taken(view, number)
+        session = view.session
+        with session.lock:
+            open_transaction = session.transaction
+            if view.transaction_id is not None:
+                if open_transaction is None or open_transaction.id != view.transaction_id:
+                    raise _is_over(view.transaction_id)
+                self._stage(open_transaction, view, number, data)
+                return None
+        transaction = self._statement_transaction(view)
+        staged = self._stage(transaction, view, number, data)
+        version = transaction.commit()
+        view.statement.is_committed = True
+        view.committed = version
+        view.own.add(staged.commit.unique)
+        return version
+
+    def _statement_transaction(self, view: WriteView) -> Transaction:
+        """Return the transaction for the next entry of a statement outside of a transaction.
+
+        Delta may commit more than once in a statement. A later entry stands on what the statement
+        saw and did; if nothing came in between, that is its own last version.
+        """
+        statement = view.statement
+        if not statement.is_committed:
+            return statement.transaction
+        base = statement.base
+        if view.committed == base.version + len(view.own):
+            base = view.lake.lakehouse.at(version=view.committed)
+        return view.session.new_transaction(base)
+
+    def _stage(
+        self, transaction: Transaction, view: WriteView, number: int, data: bytes
+    ) -> StagedWrite:
+        namespace, name = view.target
+        context, delta = view.lake.context, view.lake.delta
+        if view.definition is None:
+            staged = delta.stage_first(context, view.location, data)
+            self._store_early(view, staged)
+            transaction.bind_table(namespace, name, staged.definition, _change(view, staged))
+        else:
+            shown = view.table()
+            base = self._base_definition(transaction, view)
+            staged = delta.stage(
+                context,
+                base,
+                data,
+                version=number,
+                written_on=shown.counters if shown else Counters(),
+                own=frozenset(view.own),
+            )
+            self._store_early(view, staged)
+            transaction.change_table(namespace, name, staged.definition, _change(view, staged))
+        view.show(staged)
+        return staged
+
+    def _base_definition(self, transaction: Transaction, view: WriteView) -> TableDef:
+        """Return what the entry goes on top of: what the statement sees, with its own entries."""
+        assert view.definition is not None  # noqa: S101 - the caller looked
+        if view.transaction_id is None:
+            return view.definition
+        now = transaction.table(*view.target, record=False).definition
+        if read_table(now).segment.commits != read_table(view.definition).segment.commits:
+            raise CommitConflictError(
+                f"Table {'.'.join(view.target)} was changed by another statement of the same"
+                " transaction while this one ran. Run this statement again.",
+                table=".".join(view.target),
+                transaction_id=transaction.id,
+            )
+        return now
+
+    def _write_live(self, view: WritableView, number: int, data: bytes) -> int | None:
+        """Write through a view that shows real numbers: a taken number is Delta's to retry."""
+        if not isinstance(view, LiveView):
+            raise UnsupportedError(f"Nothing can be written through {view.path}.")
+        table = view.table()
+        if number != table.segment.version + 1:
+            raise _taken(view, number)
+        session = view.session
+        with session.lock:
+            open_transaction = session.transaction
+            if view.in_transaction() and open_transaction is not None:
+                self._stage_live(open_transaction, view, table, data, store=True)
+                return None
+        transaction = session.new_transaction(view.base)
+        transaction.read_table(*view.target)
+        self._stage_live(transaction, view, table, data, store=False)
+        try:
+            version = transaction.commit()
+        except CommitConflictError:
+            if view.listed().segment.version >= number:
+                raise _taken(view, number) from None
+            raise
+        view.listed()
+        return version
+
+    def _stage_live(
+        self,
+        transaction: Transaction,
+        view: LiveView,
+        table: DeltaTable,
+        data: bytes,
+        *,
+        store: bool,
+    ) -> None:
+        namespace, name = view.target
+        base = transaction.table(namespace, name, record=False).definition
+        staged = view.lake.delta.stage(
+            view.lake.context,
+            base,
+            data,
+            version=table.segment.version + 1,
+            written_on=table.counters,
+            live=not store,
+        )
+        change = staged.change
+        if store:
+            view.lake.context.warehouse.create_all(change.files)
+            change = replace(change, files={})
+        transaction.change_table(namespace, name, staged.definition, change)
+
+    def _store_early(self, view: WriteView, staged: StagedWrite) -> None:
+        """Inside a transaction later statements read the entry, so it cannot wait for COMMIT."""
+        if view.transaction_id is not None:
+            view.lake.context.warehouse.create_all(staged.change.files)
+
+
+def _change(view: WriteView, staged: StagedWrite) -> TableChange:
+    return staged.change if view.transaction_id is None else replace(staged.change, files={})
+
+
+def _no_log(path: str) -> NotFoundError:
+    return NotFoundError(f"There is no log at {path} yet.", path=path)
+
+
+def _taken(view: WritableView, number: int) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"Commit {number} of {'.'.join(view.target)} exists already.",
+        path=view.path,
+        version=number,
+    )
+
+
+def _is_over(transaction_id: str) -> TransactionStateError:
+    return TransactionStateError(
+        f"The statement began in transaction {transaction_id}, which is over. Nothing of the"
+        " statement was kept; run it again.",
+        kind=Kind.TRANSACTION_FINISHED,
+        transaction_id=transaction_id,
+    )

@@ -1,0 +1,226 @@
+"""``CALL <catalog>.system.…``: every procedure, its parameters and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from trinitylake_spark.errors import InvalidInputError, Kind, NotFoundError
+from trinitylake_spark.spark.reports import answer, micros
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from trinitylake_spark.spark.reports import Column
+    from trinitylake_spark.spark.sessions import Session
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Rows = list[list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a procedure.
+
+    Args:
+        name: its name.
+        type: as in Spark's DDL.
+        required: a call without it is refused.
+    """
+
+    name: str
+    type: str = "STRING"
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A procedure.
+
+    Args:
+        parameters: in the order of a call by position; required ones first.
+        columns: of the rows that it answers.
+        run: does it.
+    """
+
+    parameters: Sequence[Parameter]
+    columns: Sequence[Column]
+    run: Callable[[Session, Mapping[str, Any]], _Rows]
+
+
+def describe() -> list[dict[str, Any]]:
+    """Return all procedures as the bridge offers them to Spark."""
+    return [
+        {
+            "name": name,
+            "parameters": [
+                {"name": p.name, "type": p.type, "required": p.required}
+                for p in procedure.parameters
+            ],
+            "columns": [list(column) for column in procedure.columns],
+        }
+        for name, procedure in _PROCEDURES.items()
+    ]
+
+
+def run(session: Session, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a procedure.
+
+    Args:
+        session: who calls.
+        name: the procedure, in any case.
+        arguments: by name; timestamps are UTC epoch microseconds.
+
+    Raises:
+        NotFoundError: there is no such procedure.
+        InvalidInputError: an argument is missing or has an impossible value.
+    """
+    procedure = _PROCEDURES.get(name.lower())
+    if procedure is None:
+        raise NotFoundError(
+            f"There is no procedure system.{name}; there is: {', '.join(sorted(_PROCEDURES))}.",
+            kind=Kind.INVALID_ARGUMENT,
+            procedure=name,
+        )
+    for parameter in procedure.parameters:
+        if parameter.required and arguments.get(parameter.name) is None:
+            raise InvalidInputError(
+                f"Procedure {name} needs the argument {parameter.name}.",
+                procedure=name,
+                argument=parameter.name,
+            )
+    return answer(procedure.columns, procedure.run(session, arguments))
+
+
+# --- transactions --------------------------------------------------------------------------------
+
+
+def _begin(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    transaction = session.begin(
+        arguments.get("isolation"), arguments.get("message"), arguments.get("idempotency_key")
+    )
+    return [[transaction.id, transaction.base.version]]
+
+
+def _commit(session: Session, _: Mapping[str, Any]) -> _Rows:
+    return [list(session.commit())]
+
+
+def _rollback(session: Session, _: Mapping[str, Any]) -> _Rows:
+    return [[session.rollback()]]
+
+
+def _show_transaction(session: Session, _: Mapping[str, Any]) -> _Rows:
+    transaction = session.transaction
+    if transaction is None:
+        return []
+    began = _EPOCH + timedelta(milliseconds=transaction.began_at_millis)
+    changes = [
+        {"object": change.object, "name": change.name, "operation": change.operation}
+        for change in transaction.changes()
+    ]
+    return [
+        [
+            transaction.id,
+            session.catalog,
+            str(transaction.isolation),
+            transaction.base.version,
+            transaction.message,
+            micros(began),
+            changes,
+        ]
+    ]
+
+
+def _commit_status(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    status = session.lake.lakehouse.commit_status(arguments["transaction_id"])
+    return [[str(status.state), status.version]]
+
+
+# --- the lakehouse -------------------------------------------------------------------------------
+
+
+def _rollback_to_version(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    session.require_no_transaction("A rollback of the lakehouse")
+    previous = session.lake.lakehouse.version
+    target = int(arguments["version"])
+    version = session.lake.lakehouse.rollback(to_version=target, author=session.author)
+    return [[version, previous, target]]
+
+
+def _rollback_to_timestamp(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    session.require_no_transaction("A rollback of the lakehouse")
+    lakehouse = session.lake.lakehouse
+    previous = lakehouse.version
+    moment = _EPOCH + timedelta(microseconds=int(arguments["timestamp"]))
+    target = lakehouse.at(timestamp=moment).version
+    version = lakehouse.rollback(to_version=target, author=session.author)
+    return [[version, previous, target]]
+
+
+def _set_property(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    key, value = arguments["key"], arguments["value"]
+    return [[session.edit(None, lambda transaction: transaction.set_property(key, value))]]
+
+
+def _compact_tree(session: Session, _: Mapping[str, Any]) -> _Rows:
+    session.require_no_transaction("A compaction of the tree")
+    return [[session.lake.lakehouse.compact_tree(author=session.author)]]
+
+
+def _check(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    report = session.lake.lakehouse.check(deep=bool(arguments.get("deep")))
+    return [[problem.path, problem.rule, problem.found] for problem in report.problems]
+
+
+_CHANGES = "ARRAY<STRUCT<object: STRING, name: STRING, operation: STRING>>"
+_ROLLED_BACK = (
+    ("version", "BIGINT"),
+    ("previous_version", "BIGINT"),
+    ("rolled_back_to", "BIGINT"),
+)
+_PROCEDURES: Mapping[str, Procedure] = {
+    "begin": Procedure(
+        (Parameter("isolation"), Parameter("message"), Parameter("idempotency_key")),
+        (("transaction_id", "STRING"), ("version", "BIGINT")),
+        _begin,
+    ),
+    "commit": Procedure((), (("version", "BIGINT"), ("transaction_id", "STRING")), _commit),
+    "rollback": Procedure((), (("transaction_id", "STRING"),), _rollback),
+    "show_transaction": Procedure(
+        (),
+        (
+            ("transaction_id", "STRING"),
+            ("catalog", "STRING"),
+            ("isolation_level", "STRING"),
+            ("base_version", "BIGINT"),
+            ("message", "STRING"),
+            ("began_at", "TIMESTAMP"),
+            ("changes", _CHANGES),
+        ),
+        _show_transaction,
+    ),
+    "commit_status": Procedure(
+        (Parameter("transaction_id", required=True),),
+        (("status", "STRING"), ("version", "BIGINT")),
+        _commit_status,
+    ),
+    "rollback_to_version": Procedure(
+        (Parameter("version", "BIGINT", required=True),), _ROLLED_BACK, _rollback_to_version
+    ),
+    "rollback_to_timestamp": Procedure(
+        (Parameter("timestamp", "TIMESTAMP", required=True),), _ROLLED_BACK, _rollback_to_timestamp
+    ),
+    "set_property": Procedure(
+        (Parameter("key", required=True), Parameter("value", required=True)),
+        (("version", "BIGINT"),),
+        _set_property,
+    ),
+    "compact_tree": Procedure((), (("version", "BIGINT"),), _compact_tree),
+    "check": Procedure(
+        (Parameter("deep", "BOOLEAN"),),
+        (("path", "STRING"), ("rule", "STRING"), ("found", "STRING")),
+        _check,
+    ),
+}

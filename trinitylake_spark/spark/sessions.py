@@ -1,0 +1,200 @@
+"""Spark sessions as the engine knows them: their statements and their open transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from trinitylake_spark.errors import (
+    CommitConflictError,
+    Kind,
+    TransactionStateError,
+    TrinityLakeError,
+)
+from trinitylake_spark.lakehouse.transaction import TransactionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trinitylake_spark.lakehouse.snapshot import Snapshot
+    from trinitylake_spark.lakehouse.transaction import Transaction
+    from trinitylake_spark.spark.lakes import Lake
+
+_REMEMBERED_STATEMENTS = 512
+_DDL_ATTEMPTS = 10
+
+
+class Statement:
+    """A statement outside of BEGIN … COMMIT: a transaction of one statement.
+
+    Its first look at the lake fixes its version; what it loads is its read set.
+
+    Args:
+        transaction: begun at that version.
+    """
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.base: Snapshot = transaction.base
+        self.is_committed = False
+
+
+class Session:
+    """One catalog of one Spark session.
+
+    Args:
+        handle: its name.
+        lake: the lakehouse behind the catalog.
+        catalog: the catalog's name in SQL.
+        isolation: level of its transactions, or None for the lakehouse's own.
+        author: who commits.
+    """
+
+    def __init__(
+        self, handle: str, lake: Lake, catalog: str, isolation: str | None, author: str
+    ) -> None:
+        self.handle = handle
+        self.lake = lake
+        self.catalog = catalog
+        self.isolation = isolation
+        self.author = author
+        self.transaction: Transaction | None = None
+        self.lock = threading.RLock()
+        """Held while the open transaction is changed."""
+        self._statements: OrderedDict[str, Statement] = OrderedDict()
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def new_transaction(self, at: Snapshot | None = None) -> Transaction:
+        """Begin the transaction of one statement, at the newest version or at a given one."""
+        return self.lake.lakehouse.begin(isolation=self.isolation, author=self.author, at=at)
+
+    def statement(self, statement: str | None) -> Statement:
+        """Return a statement, pinned at its first use; None stands for one of its own."""
+        if statement is None:
+            return Statement(self.new_transaction())
+        with self.lock:
+            known = self._statements.get(statement)
+            if known is None:
+                known = self._statements[statement] = Statement(self.new_transaction())
+                while len(self._statements) > _REMEMBERED_STATEMENTS:
+                    self._statements.popitem(last=False)
+            return known
+
+    def view_of(self, statement: str | None) -> Transaction:
+        """Return what a statement sees: the open transaction, or its own version."""
+        return self.transaction or self.statement(statement).transaction
+
+    def edit(self, statement: str | None, work: Callable[[Transaction], None]) -> int | None:
+        """Change names and definitions: in the open transaction, or as a commit of its own.
+
+        A conflict is retried on the newest version, for ``work`` depends on nothing older.
+
+        Returns:
+            The version committed; None inside a transaction, or if nothing changed.
+        """
+        with self.lock:
+            if self.transaction is not None:
+                work(self.transaction)
+                return None
+        transaction = self.statement(statement).transaction
+        for attempt in range(_DDL_ATTEMPTS):
+            if transaction.state is not TransactionState.OPEN:
+                transaction = self.new_transaction()
+            work(transaction)
+            try:
+                return transaction.commit()
+            except CommitConflictError:
+                if attempt == _DDL_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    # --- BEGIN … COMMIT --------------------------------------------------------------------------
+
+    def begin(
+        self, isolation: str | None, message: str | None, idempotency_key: str | None
+    ) -> Transaction:
+        """Open a transaction.
+
+        Raises:
+            TransactionStateError: kind ``TRANSACTION_ACTIVE``.
+            InvalidInputError: an isolation level that does not exist.
+        """
+        with self.lock:
+            if self.transaction is not None:
+                raise TransactionStateError(
+                    f"Transaction {self.transaction.id} is open on catalog '{self.catalog}' in"
+                    " this session. COMMIT or ROLLBACK it first; transactions do not nest.",
+                    kind=Kind.TRANSACTION_ACTIVE,
+                    catalog=self.catalog,
+                    transaction_id=self.transaction.id,
+                )
+            self.transaction = self.lake.lakehouse.begin(
+                isolation=isolation or self.isolation,
+                author=self.author,
+                message=message or "",
+                idempotency_key=idempotency_key,
+            )
+            return self.transaction
+
+    def commit(self) -> tuple[int | None, str]:
+        """Commit the open transaction; it is over, whatever comes out.
+
+        Returns:
+            The version (None if nothing changed) and the transaction's id.
+
+        Raises:
+            TransactionStateError: kind ``NO_TRANSACTION``.
+            CommitConflictError: refused; nothing of it is visible.
+            CommitUnknownError: the outcome could not be read.
+        """
+        with self.lock:
+            transaction = self._take("COMMIT")
+            return transaction.commit(), transaction.id
+
+    def rollback(self) -> str:
+        """Undo the open transaction; return its id.
+
+        Raises:
+            TransactionStateError: kind ``NO_TRANSACTION``.
+        """
+        with self.lock:
+            transaction = self._take("ROLLBACK")
+            transaction.abort()
+            return transaction.id
+
+    def close(self) -> None:
+        """End the session: what it did not commit is rolled back."""
+        with self.lock:
+            if self.transaction is not None:
+                with suppress(TrinityLakeError):
+                    self.rollback()
+            self._statements.clear()
+
+    def require_no_transaction(self, what: str) -> None:
+        """Refuse what cannot be part of a transaction.
+
+        Raises:
+            TransactionStateError: kind ``TRANSACTION_ACTIVE``.
+        """
+        if self.transaction is not None:
+            raise TransactionStateError(
+                f"{what} makes a version of its own and cannot be part of a transaction."
+                " COMMIT or ROLLBACK first.",
+                kind=Kind.TRANSACTION_ACTIVE,
+                catalog=self.catalog,
+                transaction_id=self.transaction.id,
+            )
+
+    def _take(self, what: str) -> Transaction:
+        transaction, self.transaction = self.transaction, None
+        if transaction is None:
+            raise TransactionStateError(
+                f"{what} without a transaction: catalog '{self.catalog}' has none open in this"
+                " session. BEGIN opens one; a failed COMMIT has ended it.",
+                kind=Kind.NO_TRANSACTION,
+                catalog=self.catalog,
+            )
+        return transaction

@@ -1,0 +1,334 @@
+"""Views: through whose eyes a path ``trinity://<view>/…`` looks at a table's log.
+
+======  ==========================  ==========================================================
+letter  who                         shows
+======  ==========================  ==========================================================
+``r``   reads, time travel          the log exactly as one definition pins it; never changes
+``w``   one writing statement       its version plus its own entries, under numbers of its own
+``l``   handles, OPTIMIZE, RESTORE  the newest committed log, or the open transaction's
+``s``   streams                     the newest committed log, never a transaction's
+======  ==========================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from trinitylake_spark.errors import EngineError, Kind, NotFoundError, ReadOnlyError
+
+if TYPE_CHECKING:
+    from trinitylake_spark.delta.table import DeltaTable
+    from trinitylake_spark.delta.table_format import StagedWrite
+    from trinitylake_spark.format.definitions_pb2 import TableDef
+    from trinitylake_spark.lakehouse.catalog import Catalog
+    from trinitylake_spark.lakehouse.snapshot import Snapshot
+    from trinitylake_spark.spark.lakes import Lake
+    from trinitylake_spark.spark.sessions import Session, Statement
+
+_SCHEME = "trinity://"
+_REMEMBERED_VIEWS = 65536
+
+
+class View(ABC):
+    """What one path shows.
+
+    Args:
+        name: the view's name, the authority of its paths.
+        lake: the lakehouse.
+        location: the table's location.
+    """
+
+    def __init__(self, name: str, lake: Lake, location: str) -> None:
+        self.name = name
+        self.lake = lake
+        self.location = location
+
+    @property
+    def path(self) -> str:
+        """The path that Delta gets: the view, then scheme, authority and path of the table."""
+        scheme, _, rest = self.lake.hadoop_url(self.location).partition("://")
+        authority, _, path = rest.partition("/")
+        return f"{_SCHEME}{self.name}/{scheme}/{authority or '-'}/{path}"
+
+    @abstractmethod
+    def table(self) -> DeltaTable | None:
+        """Return the table as it shows now; None before its first entry.
+
+        Raises:
+            NotFoundError: kind ``OBJECT_NOT_FOUND``: the table was dropped meanwhile.
+        """
+
+    def listed(self) -> DeltaTable | None:
+        """Return the table for a listing; live views take note of what they showed."""
+        return self.table()
+
+
+class ReadView(View):
+    """A table at one definition.
+
+    Args:
+        name: the view's name.
+        lake: the lakehouse.
+        table: the table there.
+    """
+
+    def __init__(self, name: str, lake: Lake, table: DeltaTable) -> None:
+        super().__init__(name, lake, table.segment.location)
+        self._table = table
+
+    def table(self) -> DeltaTable:
+        """Return the table, always the same."""
+        return self._table
+
+
+class WritableView(View):
+    """A view that entries can be written through.
+
+    Args:
+        name: the view's name.
+        session: whose it is.
+        target: namespace and name of the table.
+        location: the table's location.
+    """
+
+    def __init__(self, name: str, session: Session, target: tuple[str, str], location: str) -> None:
+        super().__init__(name, session.lake, location)
+        self.session = session
+        self.target = target
+        self.lock = threading.Lock()
+        """Held while an entry is written through the view."""
+
+
+class WriteView(WritableView):
+    """A table as one writing statement sees it.
+
+    Args:
+        name: the view's name.
+        session: whose it is.
+        target: namespace and name of the table.
+        location: the table's location.
+        statement: the statement, whose version it shows; unused inside a transaction.
+        table: the table at the statement's version; None if the statement creates it.
+        definition: the definition of that table.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        target: tuple[str, str],
+        location: str,
+        *,
+        statement: Statement,
+        table: DeltaTable | None,
+        definition: TableDef | None,
+    ) -> None:
+        super().__init__(name, session, target, location)
+        self.statement = statement
+        self.definition = definition
+        """What the next entry goes on top of."""
+        self.transaction_id = session.transaction.id if session.transaction else None
+        self.own: set[str] = set()
+        """UUIDs of the entries that were committed through this view."""
+        self.committed: int | None = None
+        """The last version that was committed through this view."""
+        self._shown = table
+
+    def table(self) -> DeltaTable | None:
+        """Return the table with the statement's own entries."""
+        return self._shown
+
+    def show(self, staged: StagedWrite) -> None:
+        """Show one more entry of the statement's own."""
+        self._shown, self.definition = staged.table, staged.definition
+
+
+class LiveView(WritableView):
+    """A table as it is now.
+
+    Args:
+        name: the view's name.
+        session: whose it is.
+        target: namespace and name of the table.
+        location: the table's location.
+        follows_transaction: show the session's open transaction.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        target: tuple[str, str],
+        location: str,
+        *,
+        follows_transaction: bool,
+    ) -> None:
+        super().__init__(name, session, target, location)
+        self._follows_transaction = follows_transaction
+        self.base: Snapshot | None = None
+        """The version that was shown last, on which an entry written next is based."""
+
+    def in_transaction(self) -> bool:
+        """Whether the view shows an open transaction now."""
+        return self._follows_transaction and self.session.transaction is not None
+
+    def table(self) -> DeltaTable:
+        """Return the table as last listed, or as it is now if it never was."""
+        if self.base is None or self.in_transaction():
+            return self.listed()
+        return self._find(self.base)
+
+    def listed(self) -> DeltaTable:
+        """Return the newest state and take note of its version."""
+        transaction = self.session.transaction
+        if self._follows_transaction and transaction is not None:
+            self.base = None
+            return self._find(transaction)
+        base = self.lake.lakehouse.snapshot()
+        table = self._find(base)
+        self.base = base
+        return table
+
+    def _find(self, catalog: Catalog) -> DeltaTable:
+        namespace, name = self.target
+        try:
+            entry = catalog.table(namespace, name)
+            table = self.lake.table(entry.definition)
+        except NotFoundError as error:
+            raise self._gone() from error
+        if table.segment.location != self.location:
+            raise self._gone()
+        return table
+
+    def _gone(self) -> NotFoundError:
+        return NotFoundError(
+            f"Table {'.'.join(self.target)} was dropped, renamed or created anew since it was"
+            " loaded. Load it again by its name.",
+            kind=Kind.OBJECT_NOT_FOUND,
+            table=".".join(self.target),
+        )
+
+
+class Views:
+    """All views of this process by name. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._views: OrderedDict[str, View] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, lake: Lake, table: DeltaTable, definition_path: str) -> ReadView:
+        """Return the view of a definition, one for everybody, so that Delta's cache stays warm."""
+        name = "r" + _digest(lake.lakehouse.url, definition_path)
+        with self._lock:
+            known = self._views.get(name)
+            if isinstance(known, ReadView):
+                self._views.move_to_end(name)
+                return known
+            view = ReadView(name, lake, table)
+            self._keep(view)
+            return view
+
+    def write(
+        self,
+        session: Session,
+        target: tuple[str, str],
+        location: str,
+        statement: Statement,
+        table: DeltaTable | None,
+        definition: TableDef | None,
+    ) -> WriteView:
+        """Return a new view for a statement that writes to a table."""
+        name = "w" + session.lake.context.ids.uuid4().replace("-", "")[:20]
+        view = WriteView(
+            name,
+            session,
+            target,
+            location,
+            statement=statement,
+            table=table,
+            definition=definition,
+        )
+        with self._lock:
+            self._keep(view)
+        return view
+
+    def live(self, session: Session, target: tuple[str, str], location: str) -> LiveView:
+        """Return the session's live view of a table, always under the same name."""
+        return self._live("l", session, target, location)
+
+    def stream(self, session: Session, target: tuple[str, str], location: str) -> LiveView:
+        """Return the view of a table for streams, always under the same name."""
+        return self._live("s", session, target, location)
+
+    def at(self, path: str) -> tuple[View, str]:
+        """Return the view of a path, and the file's name below the log folder (or nothing).
+
+        Raises:
+            EngineError: a path of another process, or one not used for very long.
+        """
+        name, _, rest = path.removeprefix(_SCHEME).partition("/")
+        with self._lock:
+            view = self._views.get(name)
+            if view is not None:
+                self._views.move_to_end(name)
+        if view is None or not path.startswith(_SCHEME):
+            raise EngineError(
+                f"The engine does not know the view of {path}: it was restarted, or the path is"
+                " of another session. Load the table again by its name.",
+                path=path,
+            )
+        return view, rest.rpartition("/_delta_log/")[2] if "/_delta_log/" in rest else ""
+
+    def writable(self, path: str) -> tuple[WritableView, str]:
+        """Return the view of a path that is about to be written to.
+
+        Raises:
+            ReadOnlyError: the path shows a fixed version.
+        """
+        view, name = self.at(path)
+        if not isinstance(view, WritableView):
+            raise ReadOnlyError(
+                "A past or fixed version of a table cannot be changed. Write to the table without"
+                " VERSION AS OF or TIMESTAMP AS OF.",
+                path=path,
+            )
+        return view, name
+
+    def drop(self, path: str) -> None:
+        """Forget the view of a path."""
+        name = path.removeprefix(_SCHEME).partition("/")[0]
+        with self._lock:
+            self._views.pop(name, None)
+
+    def forget(self, session: Session) -> None:
+        """Forget the views of a session that has ended."""
+        with self._lock:
+            for name, view in list(self._views.items()):
+                if isinstance(view, WritableView) and view.session is session:
+                    del self._views[name]
+
+    def _live(
+        self, letter: str, session: Session, target: tuple[str, str], location: str
+    ) -> LiveView:
+        name = letter + _digest(session.handle, *target, location)
+        with self._lock:
+            known = self._views.get(name)
+            if isinstance(known, LiveView):
+                self._views.move_to_end(name)
+                return known
+            view = LiveView(name, session, target, location, follows_transaction=letter == "l")
+            self._keep(view)
+            return view
+
+    def _keep(self, view: View) -> None:
+        self._views[view.name] = view
+        while len(self._views) > _REMEMBERED_VIEWS:
+            self._views.popitem(last=False)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2s("\0".join(parts).encode(), digest_size=10).hexdigest()
