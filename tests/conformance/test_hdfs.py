@@ -10,6 +10,7 @@ import pytest
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy, http_answer
 from tests.servers.hdfs import Hdfs
 from tests.support.store_suite import Answers, ServerSuite
+from trinitylake_spark.storage.hdfs import HdfsStorage
 
 if TYPE_CHECKING:
     from trinitylake_spark.storage import Storage
@@ -62,9 +63,9 @@ class TestHdfs(ServerSuite):
 
     def test_folder_that_vanishes(self, storage: Storage) -> None:
         """A folder that was there before and was deleted by somebody is made again."""
+        assert isinstance(storage, HdfsStorage)
         storage.create("folder/a", b"1")
-        storage.delete("folder/a")
-        storage.delete("folder")
+        storage.client.ask("DELETE", "DELETE", storage.key("folder"), recursive="true")
         storage.create("folder/b", b"2")
         assert storage.list() == ["folder/b"]
 

@@ -30,6 +30,7 @@ T = TypeVar("T")
 _FORM = "redis://<host>:<port>/<db>/<prefix>"
 _PORT = 6379
 _PAGE = 1000
+_PRIMARY = "Give the primary's address."
 _GLOB = str.maketrans({character: f"\\{character}" for character in "\\*?[]^-"})
 # Answers that say that nothing was done, and that a moment later may be different.
 _BUSY = ("LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "max number of clients")
@@ -99,7 +100,7 @@ class RedisStorage(Storage):
         self._attempts = attempts
         self._errors = errors
         self._base_error = getattr(errors, "RedisError", None) or errors.ValkeyError
-        self._policy_checked = False
+        self._checked = False
 
     def read(self, path: str) -> bytes:
         """Return the key's value."""
@@ -112,13 +113,12 @@ class RedisStorage(Storage):
     def write(self, path: str, data: bytes) -> None:
         """Set the key."""
         key = self._key(path)
-        self._check_policy(path)
         self._run("write", path, lambda: self._client.set(key, data))
 
     def create(self, path: str, data: bytes) -> None:
         """Set the key if it is absent."""
         key = self._key(path)
-        self._check_policy(path)
+        self._check_server(path)
 
         def once() -> None:
             try:
@@ -166,11 +166,21 @@ class RedisStorage(Storage):
             if cursor == 0:
                 return
 
-    def _check_policy(self, path: str) -> None:
-        """Refuse a server that throws keys away when its memory is full."""
-        if self._policy_checked:
+    def _check_server(self, path: str) -> None:
+        """Refuse, before the first request, a replica and a server that may throw keys away."""
+        if self._checked:
             return
-        facts = self._run("write", path, lambda: self._client.info("memory"))
+        try:
+            facts = self._repeat("ask for the role before", path, self._client.info)
+        except StorageError as error:
+            if not isinstance(error.__cause__, self._errors.NoPermissionError):
+                raise
+            facts = {}  # managed servers may hide it; a replica still refuses to be written to
+        if facts.get("role", "master") != "master":
+            raise UnsupportedError(
+                f"The server of {self.url} is a replica, which may be behind. "
+                "Give the primary's address."
+            )
         policy = str(facts.get("maxmemory_policy", "noeviction"))
         if int(facts.get("maxmemory", 0)) > 0 and policy != "noeviction":
             raise UnsupportedError(
@@ -178,9 +188,13 @@ class RedisStorage(Storage):
                 f"(maxmemory-policy is {policy}). Set it to noeviction.",
                 policy=policy,
             )
-        self._policy_checked = True
+        self._checked = True
 
     def _run(self, operation: str, path: str, call: Callable[[], T]) -> T:
+        self._check_server(path)
+        return self._repeat(operation, path, call)
+
+    def _repeat(self, operation: str, path: str, call: Callable[[], T]) -> T:
         def once() -> T:
             try:
                 return call()
@@ -198,7 +212,7 @@ class RedisStorage(Storage):
             error,
             unknown=unknown and operation == "create",
             retryable=retryable,
-            advice="Only the primary can be used." if "READONLY" in str(error) else "",
+            advice=_PRIMARY if isinstance(error, self._errors.ReadOnlyError) else "",
         )
 
     def _outcome(self, error: Exception) -> tuple[bool, bool]:
