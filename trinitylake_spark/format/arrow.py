@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
-from trinitylake_spark.errors import CorruptError
+from trinitylake_spark.errors import CorruptError, InvalidInputError
 from trinitylake_spark.format.arrow_limits import declared_file_bytes, declared_stream_bytes
 
 if TYPE_CHECKING:
@@ -34,8 +34,17 @@ _BROKEN = (
 
 
 def write_columns(columns: Sequence[Column], schema: pa.Schema) -> bytes:
-    """Return an IPC file with one uncompressed record batch."""
-    arrays = [pa.array(column, pa.utf8()) for column in columns]
+    """Return an IPC file with one uncompressed record batch.
+
+    Raises:
+        InvalidInputError: a text is not valid Unicode.
+    """
+    try:
+        arrays = [pa.array(column, pa.utf8()) for column in columns]
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"The text {error.object!r} holds a lone surrogate, which is not valid Unicode."
+        ) from error
     sink = pa.BufferOutputStream()
     with pa.RecordBatchFileWriter(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))

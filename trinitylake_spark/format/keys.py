@@ -66,11 +66,6 @@ _TYPE_IDS: Mapping[ObjectType, str] = {t: encode_type_id(t) for t in ObjectType}
 _TYPES: Mapping[str, ObjectType] = {text: t for t, text in _TYPE_IDS.items()}
 
 
-def sort_key(key: str) -> bytes:
-    """Return what orders keys on disk: the UTF-8 bytes (same order as the ``str`` itself)."""
-    return key.encode()
-
-
 def prefix_end(prefix: str) -> str:
     """Return the least string above every string that starts with ``prefix``: an exclusive bound.
 

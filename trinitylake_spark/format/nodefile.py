@@ -114,7 +114,7 @@ def decode_node(data: bytes, path: str, order: int | None = None) -> NodeFile:
         data: the whole file.
         path: its path, for errors.
         order: N of the definition in use. A root is read without, because it is the root that
-            names the definition; then call ``check_order``.
+            names the definition; ``table_rows`` of the result is to be compared with it then.
 
     Raises:
         CorruptError: with fields ``path``, ``rule`` and ``found``.
@@ -141,16 +141,6 @@ def decode_node(data: bytes, path: str, order: int | None = None) -> NodeFile:
     )
     _check_node(node, path)
     return node
-
-
-def check_order(node: NodeFile, path: str, order: int) -> None:
-    """Compare the rows of the table with the definition's N, for a node decoded without it.
-
-    Raises:
-        CorruptError: they differ.
-    """
-    if node.table_rows is not None:
-        _check_table_rows(node.table_rows, order, path)
 
 
 def _nulls(count: int) -> Column:

@@ -91,6 +91,12 @@ def test_decode(codec: KeyCodec) -> None:
     )
 
 
+def test_key_of_decoded_key(codec: KeyCodec) -> None:
+    """Taking a key apart and putting it together again gives the key."""
+    for key in (codec.namespace_key("a"), codec.table_key("a", "t"), codec.view_key("a", "v")):
+        assert codec.key(codec.decode(key)) == key
+
+
 @pytest.mark.parametrize(
     "key",
     [

@@ -20,11 +20,10 @@ from tests.support.node_tables import (
     node,
     to_file,
 )
-from trinitylake_spark.errors import CorruptError
+from trinitylake_spark.errors import InvalidInputError
 from trinitylake_spark.format.nodefile import (
     Message,
     NodeFile,
-    check_order,
     decode_node,
     encode_node,
 )
@@ -119,20 +118,16 @@ def test_parts_that_do_not_fit_are_not_written(broken: NodeFile) -> None:
         encode_node(broken, 3)
 
 
+def test_text_that_is_not_unicode_is_not_written() -> None:
+    """A message from a command line that is no UTF-8 is the caller's mistake, said as such."""
+    with pytest.raises(InvalidInputError, match="lone surrogate"):
+        encode_node(NodeFile({"message": "caf\udce9"}, [], [], []), 3)
+
+
 def test_order_below_three_is_not_written() -> None:
     """N is at least 3."""
     with pytest.raises(ValueError, match="order 2"):
         encode_node(NodeFile({}, [], [], []), 2)
-
-
-def test_order_is_checked_once_it_is_known() -> None:
-    """A root is decoded before its definition is read, and compared with it then."""
-    found = decode_node(node(ROWS), "root")
-    check_order(found, "root", 4)
-    with pytest.raises(CorruptError, match="exactly N = 5") as caught:
-        check_order(found, "root", 5)
-    assert caught.value.fields["path"] == "root"
-    check_order(EXAMPLE, "root", 5)
 
 
 @pytest.mark.parametrize("stream", [False, True])
