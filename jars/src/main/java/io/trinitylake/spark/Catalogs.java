@@ -1,0 +1,94 @@
+package io.trinitylake.spark;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.WeakHashMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The catalogs of ours that each Spark session has. */
+final class Catalogs {
+  private static final String PREFIX = "spark.sql.catalog.";
+  private static final Map<SparkSession, Map<String, TrinityLakeCatalog>> LOADED =
+      Collections.synchronizedMap(new WeakHashMap<>());
+
+  private Catalogs() {}
+
+  /** Notes a catalog that Spark has loaded. */
+  static void add(SparkSession spark, TrinityLakeCatalog catalog) {
+    LOADED
+        .computeIfAbsent(spark, key -> Collections.synchronizedMap(new LinkedHashMap<>()))
+        .put(catalog.name(), catalog);
+  }
+
+  /** The catalogs that the session has loaded. */
+  static Collection<TrinityLakeCatalog> loaded(SparkSession spark) {
+    return new ArrayList<>(LOADED.getOrDefault(spark, Map.of()).values());
+  }
+
+  /** The name of the catalog with an open transaction, or null. */
+  static String inTransaction(SparkSession spark) {
+    return loaded(spark).stream()
+        .filter(TrinityLakeCatalog::isInTransaction)
+        .map(TrinityLakeCatalog::name)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /**
+   * The catalog that a transaction statement means: the one with an open transaction, else the
+   * current one if it is ours, else the only one of ours.
+   *
+   * @throws TrinityLakeException (sneaky) if there is none or a choice
+   */
+  static String ofTransaction(SparkSession spark) {
+    String open = inTransaction(spark);
+    if (open != null) {
+      return open;
+    }
+    List<String> ours = names(spark);
+    String current = spark.sessionState().catalogManager().currentCatalog().name();
+    if (ours.contains(current)) {
+      return current;
+    }
+    if (ours.size() == 1) {
+      return ours.get(0);
+    }
+    throw Sneaky.raise(
+        TrinityLakeException.setup(
+            ours.isEmpty()
+                ? "No catalog of this session is a TrinityLakeCatalog: set spark.sql.catalog.<name>."
+                : "Which catalog? Choose with USE: " + String.join(", ", ours) + "."));
+  }
+
+  /** Whether a name as it was written means something in a catalog of ours. */
+  static boolean isOurs(SparkSession spark, Seq<String> parts) {
+    CatalogManager manager = spark.sessionState().catalogManager();
+    boolean isQualified = parts.length() > 1 && manager.isCatalogRegistered(parts.head());
+    return (isQualified ? manager.catalog(parts.head()) : manager.currentCatalog())
+        instanceof TrinityLakeCatalog;
+  }
+
+  /** The names of all catalogs that are configured to be ours, in order. */
+  private static List<String> names(SparkSession spark) {
+    TreeSet<String> found = new TreeSet<>();
+    CollectionConverters.asJava(spark.sessionState().conf().getAllConfs())
+        .forEach(
+            (key, value) -> {
+              String name = key.startsWith(PREFIX) ? key.substring(PREFIX.length()) : "";
+              if (!name.isEmpty()
+                  && !name.contains(".")
+                  && value.equals(TrinityLakeCatalog.class.getName())) {
+                found.add(name);
+              }
+            });
+    return new ArrayList<>(found);
+  }
+}

@@ -1,0 +1,142 @@
+package io.trinitylake.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+
+/**
+ * One catalog of one Spark session, as the engine knows it.
+ *
+ * <p>If the engine died, the catalog is opened again in a new one. If a transaction was open then,
+ * it is lost: every statement says so until the session ends the transaction, because a script that
+ * goes on must not commit the rest of it statement by statement.
+ */
+final class EngineHandle {
+  private final String catalog;
+  private final String python;
+  private final ObjectNode openArguments;
+
+  private EngineProcess engine;
+  private String handle;
+  private boolean inTransaction;
+  private boolean isLost;
+
+  /**
+   * Opens the catalog.
+   *
+   * @param catalog its name, for messages
+   * @param python the executable of the engine
+   * @param openArguments arguments of {@code catalog_open}
+   */
+  EngineHandle(String catalog, String python, ObjectNode openArguments) {
+    this.catalog = catalog;
+    this.python = python;
+    this.openArguments = openArguments;
+    open();
+  }
+
+  /**
+   * Calls the engine for this catalog.
+   *
+   * @return the engine's {@code ok}
+   * @throws Throwable (sneaky) whatever Spark expects for the engine's error
+   */
+  JsonNode call(String method, ObjectNode arguments) {
+    EngineProcess process = alive(arguments);
+    JsonNode answer = process.call(method, arguments);
+    JsonNode error = answer.get("error");
+    if (error != null) {
+      throw Sneaky.raise(EngineErrors.ofCatalog(error, catalog, arguments));
+    }
+    return answer.get("ok");
+  }
+
+  /** Runs a procedure and notes whether a transaction is open afterwards. */
+  JsonNode procedure(String name, ObjectNode values) {
+    boolean ends = name.equals("commit") || name.equals("rollback");
+    if (ends && endLost()) {
+      if (name.equals("rollback")) {
+        return noRows();
+      }
+      throw Sneaky.raise(lost());
+    }
+    try {
+      ObjectNode arguments = Json.object().put("name", name);
+      arguments.set("arguments", values);
+      JsonNode result = call("procedure", arguments);
+      if (name.equals("begin")) {
+        setInTransaction(true);
+      }
+      return result;
+    } finally {
+      if (ends) {
+        setInTransaction(false);
+      }
+    }
+  }
+
+  /** Whether the session has begun a transaction here and not ended it. */
+  synchronized boolean isInTransaction() {
+    return inTransaction;
+  }
+
+  /** Gives the handle up; what was not committed is rolled back. */
+  synchronized void close() {
+    if (engine != null && engine.isAlive()) {
+      engine.call("catalog_close", Json.object().put("handle", handle));
+    }
+    engine = null;
+  }
+
+  private synchronized void setInTransaction(boolean value) {
+    inTransaction = value;
+  }
+
+  private synchronized EngineProcess alive(ObjectNode arguments) {
+    if (engine == null || !engine.isAlive()) {
+      isLost |= inTransaction;
+      open();
+    }
+    if (isLost) {
+      throw Sneaky.raise(lost());
+    }
+    arguments.put("handle", handle);
+    return engine;
+  }
+
+  private synchronized boolean endLost() {
+    if (engine != null && !engine.isAlive()) {
+      isLost |= inTransaction;
+    }
+    boolean wasLost = isLost;
+    isLost = false;
+    inTransaction = false;
+    return wasLost;
+  }
+
+  private synchronized void open() {
+    engine = EngineProcess.running(python);
+    JsonNode answer = engine.call("catalog_open", openArguments);
+    JsonNode error = answer.get("error");
+    if (error != null) {
+      throw Sneaky.raise(EngineErrors.exception(error));
+    }
+    handle = answer.get("ok").get("handle").asText();
+  }
+
+  private TrinityLakeException lost() {
+    return TrinityLakeException.engine(
+        "The transaction on catalog '"
+            + catalog
+            + "' was lost with the engine process, and nothing of it is committed."
+            + " ROLLBACK ends it; then run it again.",
+        null);
+  }
+
+  private static JsonNode noRows() {
+    ObjectNode result = Json.object();
+    result.set("columns", Json.of(List.of(List.of("transaction_id", "STRING"))));
+    result.set("rows", Json.of(List.of()));
+    return result;
+  }
+}

@@ -1,0 +1,39 @@
+package io.trinitylake.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.CloneTableStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+
+/** Runs before the first table of an analysis is loaded, and changes nothing. */
+final class StatementRule extends Rule<LogicalPlan> {
+  private final SparkSession spark;
+
+  /** Watches a session's analyses. */
+  StatementRule(SparkSession spark) {
+    this.spark = spark;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    StatementScope.analysing(plan, spark.sparkContext());
+    if (plan instanceof CloneTableStatement clone
+        && (namesOurs(clone.source()) || namesOurs(clone.target()))) {
+      // Delta would create the table while it analyses, and put paths of a view into its log.
+      throw Sneaky.raise(
+          TrinityLakeException.unsupported(
+              "CLONE is not supported here: the copy would depend on files that the source's"
+                  + " lakehouse collects. Use CREATE TABLE … AS SELECT * FROM the source; VERSION"
+                  + " AS OF keeps the source as it is without a copy."));
+    }
+    return plan;
+  }
+
+  private boolean namesOurs(LogicalPlan plan) {
+    return plan.exists(
+        node ->
+            node instanceof UnresolvedRelation relation
+                && Catalogs.isOurs(spark, relation.multipartIdentifier()));
+  }
+}

@@ -1,0 +1,445 @@
+package io.trinitylake.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.ref.Cleaner;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableSummary;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.delta.catalog.DeltaCatalogV1;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A lakehouse as a Spark catalog.
+ *
+ * <p>The engine knows what there is and decides what may change; Delta reads and writes the tables,
+ * which it finds by the paths that the engine gives.
+ */
+public final class TrinityLakeCatalog
+    implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+  private static final Cleaner CLEANER = Cleaner.create();
+
+  private final DeltaCatalogV1 delta = new DeltaCatalogV1();
+  private final RetiredLogs retiredLogs = new RetiredLogs();
+  private SparkSession spark;
+  private String name;
+  private EngineHandle engine;
+
+  // --- the plug-in ------------------------------------------------------------------------------
+
+  @Override
+  public void initialize(String catalog, CaseInsensitiveStringMap options) {
+    spark = SparkSession.active();
+    name = catalog;
+    TrinityLakeSparkExtension.requireInstalled(spark);
+    Settings.install(spark);
+    delta.initialize(catalog, options);
+    delta.setDelegateCatalog(new PathOnlyCatalog());
+    String session = ((org.apache.spark.sql.classic.SparkSession) spark).sessionUUID();
+    EngineHandle opened =
+        new EngineHandle(
+            catalog,
+            Settings.python(spark),
+            Settings.openArguments(spark, session, catalog, options));
+    engine = opened;
+    CLEANER.register(this, opened::close);
+    Catalogs.add(spark, this);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Set<TableCatalogCapability> capabilities() {
+    return delta.capabilities();
+  }
+
+  /** Whether the session has begun a transaction in this catalog and not ended it. */
+  boolean isInTransaction() {
+    return engine.isInTransaction();
+  }
+
+  // --- namespaces -------------------------------------------------------------------------------
+
+  @Override
+  public String[][] listNamespaces() {
+    return Json.strings(engine.call("namespaces", arguments()).get("names")).stream()
+        .map(namespace -> new String[] {namespace})
+        .toArray(String[][]::new);
+  }
+
+  @Override
+  public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+    if (namespace.length == 0) {
+      return listNamespaces();
+    }
+    loadNamespaceMetadata(namespace);
+    return new String[0][];
+  }
+
+  @Override
+  public Map<String, String> loadNamespaceMetadata(String[] namespace)
+      throws NoSuchNamespaceException {
+    if (isSystem(namespace)) {
+      return Map.of();
+    }
+    JsonNode answer = engine.call("namespace_load", arguments(namespace));
+    return Json.stringMap(answer.get("properties"));
+  }
+
+  @Override
+  public void createNamespace(String[] namespace, Map<String, String> metadata) {
+    ObjectNode arguments = arguments(namespace);
+    arguments.set("properties", Json.of(metadata));
+    engine.call("namespace_create", arguments);
+  }
+
+  @Override
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) {
+    ObjectNode arguments = arguments(namespace);
+    ObjectNode set = arguments.putObject("set");
+    var unset = arguments.putArray("unset");
+    for (NamespaceChange change : changes) {
+      if (change instanceof NamespaceChange.SetProperty property) {
+        set.put(property.property(), property.value());
+      } else if (change instanceof NamespaceChange.RemoveProperty property) {
+        unset.add(property.property());
+      }
+    }
+    engine.call("namespace_alter", arguments);
+  }
+
+  @Override
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    ObjectNode arguments = arguments(namespace).put("cascade", cascade);
+    return engine.call("namespace_drop", arguments).path("dropped").asBoolean();
+  }
+
+  // --- tables: looking --------------------------------------------------------------------------
+
+  @Override
+  public Identifier[] listTables(String[] namespace) {
+    String method = isSystem(namespace) ? "system_tables" : "tables";
+    return Json.strings(engine.call(method, arguments(namespace)).get("names")).stream()
+        .map(table -> Identifier.of(namespace, table))
+        .toArray(Identifier[]::new);
+  }
+
+  @Override
+  public TableSummary[] listTableSummaries(String[] namespace) {
+    Identifier[] tables = listTables(namespace);
+    TableSummary[] summaries = new TableSummary[tables.length];
+    for (int i = 0; i < tables.length; i++) {
+      summaries[i] = TableSummary.of(tables[i], TableSummary.MANAGED_TABLE_TYPE);
+    }
+    return summaries;
+  }
+
+  @Override
+  public boolean tableExists(Identifier ident) {
+    try {
+      open(ident, statement(), "read");
+      return true;
+    } catch (NoSuchTableException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public Table loadTable(Identifier ident) throws NoSuchTableException {
+    if (isSystem(ident.namespace())) {
+      return systemTable(ident);
+    }
+    Statement statement = statement();
+    if (statement.kind() == Statement.Kind.LIVE) {
+      return new ClassicTable(spark, open(ident, statement, "live"));
+    }
+    return face(open(ident, statement, "read"), statement);
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges)
+      throws NoSuchTableException {
+    OpenedTable table = open(ident, statement(), "write");
+    retiredLogs.add(spark, table.path());
+    return new ClassicTable(spark, table);
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+    Statement statement = statement();
+    return face(open(ident, arguments(ident, statement).put("version", version)), statement);
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
+    Statement statement = statement();
+    ObjectNode arguments = arguments(ident, statement).put("timestamp_micros", timestampMicros);
+    return face(open(ident, arguments), statement);
+  }
+
+  // --- tables: changing -------------------------------------------------------------------------
+
+  @Override
+  public Table createTable(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
+    Map<String, String> properties = ownProperties(ident, info);
+    String path = stage(ident, "create");
+    try {
+      delta.createTable(pathIdentifier(path), info.columns(), info.partitions(), properties);
+    } catch (RuntimeException e) {
+      unstage(path);
+      throw e;
+    }
+    try {
+      return new ClassicTable(spark, open(ident, Statement.NONE, "live"));
+    } catch (NoSuchTableException e) {
+      throw Sneaky.raise(e);
+    }
+  }
+
+  @Override
+  public Table createTableLike(Identifier ident, TableInfo info, Table source)
+      throws NoSuchNamespaceException {
+    return createTable(ident, info);
+  }
+
+  @Override
+  public StagedTable stageCreate(Identifier ident, TableInfo info) {
+    Map<String, String> properties = ownProperties(ident, info);
+    String path = stage(ident, "create");
+    return staged(
+        ident,
+        path,
+        delta.stageCreate(pathIdentifier(path), info.columns(), info.partitions(), properties));
+  }
+
+  @Override
+  public StagedTable stageReplace(Identifier ident, TableInfo info) {
+    Map<String, String> properties = ownProperties(ident, info);
+    String path = stage(ident, "replace");
+    return staged(
+        ident,
+        path,
+        delta.stageReplace(pathIdentifier(path), info.columns(), info.partitions(), properties));
+  }
+
+  @Override
+  public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) {
+    Map<String, String> properties = ownProperties(ident, info);
+    String path = stage(ident, "create_or_replace");
+    return staged(
+        ident,
+        path,
+        delta.stageCreateOrReplace(
+            pathIdentifier(path), info.columns(), info.partitions(), properties));
+  }
+
+  @Override
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+    OpenedTable table = open(ident, statement(), "write");
+    retiredLogs.add(spark, table.path());
+    delta.alterTable(pathIdentifier(table.path()), changes);
+    return new ClassicTable(spark, open(ident, Statement.NONE, "live"));
+  }
+
+  @Override
+  public boolean dropTable(Identifier ident) {
+    return drop(ident, false);
+  }
+
+  @Override
+  public boolean purgeTable(Identifier ident) {
+    return drop(ident, true);
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    ObjectNode arguments = arguments(from, statement());
+    arguments.put("to_namespace", renamed(from, to)).put("to_table", to.name());
+    engine.call("table_rename", arguments);
+  }
+
+  // --- procedures -------------------------------------------------------------------------------
+
+  @Override
+  public UnboundProcedure loadProcedure(Identifier ident) {
+    if (isSystem(ident.namespace())) {
+      for (JsonNode procedure : procedures()) {
+        if (procedure.get("name").asText().equalsIgnoreCase(ident.name())) {
+          return new EngineProcedure(engine, procedure);
+        }
+      }
+    }
+    throw Sneaky.raise(
+        TrinityLakeException.unsupported(
+            "There is no procedure '"
+                + ident
+                + "'. SHOW PROCEDURES IN "
+                + name
+                + ".system lists them."));
+  }
+
+  @Override
+  public Identifier[] listProcedures(String[] namespace) {
+    return isSystem(namespace)
+        ? procedures().findValuesAsText("name").stream()
+            .map(procedure -> Identifier.of(namespace, procedure))
+            .toArray(Identifier[]::new)
+        : new Identifier[0];
+  }
+
+  // --- inside -----------------------------------------------------------------------------------
+
+  private JsonNode procedures() {
+    return engine.call("procedures", Json.object());
+  }
+
+  private Statement statement() {
+    return StatementScope.current(spark.sparkContext());
+  }
+
+  private static boolean isSystem(String[] namespace) {
+    return namespace.length == 1 && namespace[0].equalsIgnoreCase(SystemTable.NAMESPACE);
+  }
+
+  private Table systemTable(Identifier ident) throws NoSuchTableException {
+    return new SystemTable(
+        name + "." + SystemTable.NAMESPACE + "." + ident.name(),
+        limit -> {
+          ObjectNode arguments = Json.object().put("table", ident.name());
+          arguments.put("namespace", SystemTable.NAMESPACE);
+          return engine.call("system_table", limit < 0 ? arguments : arguments.put("limit", limit));
+        });
+  }
+
+  private Table face(OpenedTable table, Statement statement) {
+    if (statement.kind() == Statement.Kind.QUERY && Settings.kernelReads(spark)) {
+      return new KernelTable(table);
+    }
+    return new ClassicTable(spark, table);
+  }
+
+  private OpenedTable open(Identifier ident, Statement statement, String mode)
+      throws NoSuchTableException {
+    return open(ident, arguments(ident, statement).put("mode", mode));
+  }
+
+  /** Opens a table; an error of the engine comes as the exception that Spark has for it. */
+  private OpenedTable open(Identifier ident, ObjectNode arguments) throws NoSuchTableException {
+    if (!arguments.has("mode")) {
+      arguments.put("mode", "read");
+    }
+    return OpenedTable.of(name, ident, engine.call("table_load", arguments));
+  }
+
+  private String stage(Identifier ident, String mode) {
+    ObjectNode arguments = arguments(ident, statement()).put("mode", mode);
+    String path = Json.text(engine.call("table_stage", arguments), "path");
+    retiredLogs.add(spark, path);
+    return path;
+  }
+
+  private void unstage(String path) {
+    engine.call("table_unstage", Json.object().put("path", path));
+  }
+
+  private StagedTable staged(Identifier ident, String path, StagedTable table) {
+    return new StagedDeltaTable(
+        name + "." + ident.namespace()[0] + "." + ident.name(), table, () -> unstage(path));
+  }
+
+  private boolean drop(Identifier ident, boolean purge) {
+    ObjectNode arguments = arguments(ident, statement()).put("purge", purge);
+    return engine.call("table_drop", arguments).path("dropped").asBoolean();
+  }
+
+  /** The properties of a new table, which is a Delta table where the catalog puts it. */
+  private Map<String, String> ownProperties(Identifier ident, TableInfo info) {
+    Map<String, String> properties = new HashMap<>(info.properties());
+    String provider = properties.getOrDefault(TableCatalog.PROP_PROVIDER, "delta");
+    if (!provider.equalsIgnoreCase("delta")) {
+      throw Sneaky.raise(
+          TrinityLakeException.unsupported(
+              "Tables of catalog '"
+                  + name
+                  + "' are Delta tables: leave USING "
+                  + provider
+                  + " out, or create "
+                  + ident.name()
+                  + " in spark_catalog."));
+    }
+    if (properties.containsKey(TableCatalog.PROP_LOCATION)) {
+      throw Sneaky.raise(
+          TrinityLakeException.unsupported(
+              "Tables of catalog '"
+                  + name
+                  + "' live where the catalog puts them: leave LOCATION out, or create "
+                  + ident.name()
+                  + " in spark_catalog."));
+    }
+    properties.put(TableCatalog.PROP_PROVIDER, "delta");
+    return properties;
+  }
+
+  private static Identifier pathIdentifier(String path) {
+    return Identifier.of(new String[] {"delta"}, path);
+  }
+
+  private ObjectNode arguments() {
+    return Json.object().put("statement", statement().id());
+  }
+
+  private ObjectNode arguments(String[] namespace) {
+    return arguments().put("namespace", namespace(namespace));
+  }
+
+  private ObjectNode arguments(Identifier ident, Statement statement) {
+    return Json.object()
+        .put("statement", statement.id())
+        .put("namespace", namespace(ident.namespace()))
+        .put("table", ident.name());
+  }
+
+  /** The namespace of a new name, which Spark hands over as it was written. */
+  private String renamed(Identifier from, Identifier to) {
+    String[] written = to.namespace();
+    if (written.length == 0) {
+      return namespace(from.namespace());
+    }
+    boolean isFull = written.length == 2 && written[0].equals(name);
+    return namespace(isFull ? new String[] {written[1]} : written);
+  }
+
+  /** The one level of namespaces that there is. */
+  private String namespace(String[] namespace) {
+    if (namespace.length != 1) {
+      throw Sneaky.raise(
+          new NoSuchNamespaceException(
+              Scala.seq(
+                  java.util.stream.Stream.concat(
+                          java.util.stream.Stream.of(name), List.of(namespace).stream())
+                      .toList())));
+    }
+    return namespace[0];
+  }
+}
