@@ -21,6 +21,7 @@ from trinitylake_spark.delta.segment import Commit
 from trinitylake_spark.delta.staging import RefusedError, Staged, entry_path, place, place_first
 from trinitylake_spark.delta.table import DELTA, Counters, DeltaTable, read_table
 from trinitylake_spark.errors import InvalidInputError, Kind
+from trinitylake_spark.format.definitions_pb2 import ActionType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -117,7 +118,10 @@ class DeltaFormat:
         commit = Commit(0, CREATION, len(data), context.clock.now_millis())
         entry = self._parse(context, location, commit, data)
         staged = Staged(entry, commit, Counters())
-        return self._write(context, place_first(location, staged), staged, data, None)
+        written = self._write(context, place_first(location, staged), staged, data, None)
+        # Whatever the entry holds (CTAS adds files), what it does to the name is to create it.
+        created = replace(written.change, operation=ActionType.TABLE_CREATE)
+        return replace(written, change=created)
 
     def stage(
         self,
