@@ -6,6 +6,7 @@ serves Redis's protocol as well. A request is chosen by a pattern over the bytes
 
 from __future__ import annotations
 
+import contextlib
 import re
 import select
 import socket
@@ -82,6 +83,9 @@ class FaultProxy:
     def close(self) -> None:
         """Stop listening and drop all connections."""
         self._closed.set()
+        with contextlib.suppress(OSError):
+            # Wakes the thread that accepts; until then the port would go on listening.
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def __enter__(self) -> Self:

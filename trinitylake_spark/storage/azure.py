@@ -66,6 +66,7 @@ def open_storage(url: str, options: Mapping[str, Any] | None = None) -> Storage:
         opener,
         allow_http=emulator or endpoint.startswith("http://"),
         denied_advice=_DENIED,
+        replaced="\\",
     )
 
 

@@ -15,7 +15,7 @@ from trinitylake_spark.storage.base import Storage
 from trinitylake_spark.storage.location import split_url
 from trinitylake_spark.storage.namenodes import web_addresses
 from trinitylake_spark.storage.options import Options
-from trinitylake_spark.storage.paths import check_path, check_prefix
+from trinitylake_spark.storage.paths import check_path, check_prefix, escape, unescape
 from trinitylake_spark.storage.webhdfs import Outcome, WebHdfs, WebHdfsError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TEMPORARY = ".tmp/"
+_FORBIDDEN = ":"
 _PARALLEL_LISTINGS = 16
 _DENIED = "Check hdfs_user (or HADOOP_USER_NAME) and the folder's permissions."
 
@@ -153,7 +154,7 @@ class HdfsStorage(Storage):
             return []
         # The status of a file has one entry without a name.
         return [
-            (_decode(one["pathSuffix"]), one["type"])
+            (unescape(one["pathSuffix"], _FORBIDDEN), one["type"])
             for one in answer["FileStatuses"]["FileStatus"]
             if one["pathSuffix"]
         ]
@@ -213,7 +214,7 @@ class HdfsStorage(Storage):
 
     def key(self, path: str) -> str:
         """The object's path from the file system's root."""
-        return self._prefix + _encode(path)
+        return self._prefix + escape(path, _FORBIDDEN)
 
 
 class _Rename:
@@ -309,12 +310,3 @@ class _Rename:
         return AlreadyExistsError(
             f"Object {self._path!r} exists already in {self._storage.url}.", path=self._path
         )
-
-
-def _encode(path: str) -> str:
-    """HDFS forbids ``:`` in names; it is escaped, and so is the escape character."""
-    return path.replace("%", "%25").replace(":", "%3A")
-
-
-def _decode(name: str) -> str:
-    return name.replace("%3A", ":").replace("%25", "%")

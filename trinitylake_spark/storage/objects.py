@@ -29,7 +29,7 @@ from trinitylake_spark.errors import (
 )
 from trinitylake_spark.storage.attempts import Attempts, storage_failure
 from trinitylake_spark.storage.base import Storage
-from trinitylake_spark.storage.paths import check_path, check_prefix
+from trinitylake_spark.storage.paths import check_path, check_prefix, escape, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +80,7 @@ class ObjectStorage(Storage):
         creator: the same store, opened to never repeat a request.
         attempts: how often a create is repeated.
         denied_advice: what to check when access is denied.
+        replaced: characters that the service replaces by others, so they are escaped.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ObjectStorage(Storage):
         creator: ObjectStore,
         attempts: Attempts,
         denied_advice: str,
+        replaced: str,
     ) -> None:
         self.url = location.url
         self._prefix = location.prefix
@@ -96,6 +98,7 @@ class ObjectStorage(Storage):
         self._creator = creator
         self._attempts = attempts
         self._denied_advice = denied_advice
+        self._replaced = replaced
         self._container_seen = False
 
     def read(self, path: str) -> bytes:
@@ -151,10 +154,13 @@ class ObjectStorage(Storage):
         """List one folder and, of its subfolders, those that start with the prefix."""
         check_prefix(prefix)
         folder, _, start = prefix.rpartition("/")
-        parent = self._prefix + folder
-        found = self._guard("list", prefix, lambda: list(self._keys(parent, start)))
+        parent = self._prefix + self._spell(folder)
+        keys = self._keys(parent, self._spell(start))
+        found = self._guard("list", prefix, lambda: list(keys))
         self._container_seen = True
         cut = len(self._prefix)
+        if self._replaced:
+            return sorted(unescape(key[cut:], self._replaced) for key in found)
         return sorted(key[cut:] for key in found)
 
     def _keys(self, parent: str, start: str) -> Iterator[str]:
@@ -238,7 +244,10 @@ class ObjectStorage(Storage):
 
     def _key(self, path: str) -> str:
         check_path(path)
-        return self._prefix + path
+        return self._prefix + self._spell(path)
+
+    def _spell(self, path: str) -> str:
+        return escape(path, self._replaced) if self._replaced else path
 
 
 def open_objects(
@@ -248,6 +257,7 @@ def open_objects(
     *,
     allow_http: bool,
     denied_advice: str,
+    replaced: str = "",
 ) -> ObjectStorage:
     """Open a bucket twice, with and without the client's own retries.
 
@@ -257,6 +267,7 @@ def open_objects(
         opener: opens the store from keyword arguments.
         allow_http: the endpoint is plain HTTP, as its URL says.
         denied_advice: what to check when access is denied.
+        replaced: characters that the service replaces by others.
 
     Raises:
         InvalidInputError: an option that neither we nor the client know.
@@ -299,7 +310,8 @@ def open_objects(
             kind=Kind.INVALID_URL,
             url=location.url,
         ) from error
-    return ObjectStorage(location, client, creator, Attempts(retries, retry_timeout), denied_advice)
+    attempts = Attempts(retries, retry_timeout)
+    return ObjectStorage(location, client, creator, attempts, denied_advice, replaced)
 
 
 def _create_outcome(error: BaseError) -> tuple[bool, bool]:

@@ -62,3 +62,20 @@ def check_url_path(url: str, path: str) -> None:
             kind=Kind.INVALID_URL,
             url=url,
         )
+
+
+def escape(path: str, characters: str) -> str:
+    """Spell a path without ``characters``, which a storage forbids or replaces by others.
+
+    They become ``%`` and two hexadecimal digits, and so does ``%`` itself; ``unescape`` undoes it.
+    """
+    for character in f"%{characters}":
+        path = path.replace(character, f"%{ord(character):02X}")
+    return path
+
+
+def unescape(path: str, characters: str) -> str:
+    """Undo ``escape`` with the same ``characters``."""
+    for character in f"{characters}%":
+        path = path.replace(f"%{ord(character):02X}", character)
+    return path
