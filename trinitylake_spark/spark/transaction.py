@@ -160,16 +160,22 @@ def typed_error(error: PySparkException) -> TrinityLakeError | None:
 
 
 def _call(spark: SparkSession, catalog: str, procedure: str, arguments: dict[str, str]) -> Row:
-    named = ", ".join(f"{name} => :{name}" for name in arguments)
+    # Spark binds no parameter markers in CALL, so the values are written as literals.
+    named = ", ".join(f"{name} => {_literal(value)}" for name, value in arguments.items())
     quoted = catalog.replace("`", "``")
     try:
-        rows = spark.sql(f"CALL `{quoted}`.system.{procedure}({named})", args=arguments).collect()
+        rows = spark.sql(f"CALL `{quoted}`.system.{procedure}({named})").collect()
     except PySparkException as error:
         typed = typed_error(error)
         if typed is None:
             raise
         raise typed from error
     return cast("Row", rows[0])
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _roll_back(spark: SparkSession, catalog: str) -> None:
