@@ -1,0 +1,1 @@
+"""The command line ``trinitylake``: everything that needs no Spark, and two ways into Spark."""
