@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.errors import EngineError
 from trinitylake_spark.ids import Ids, SystemIds
+from trinitylake_spark.lakehouse.edits import RESERVED_NAMESPACE
 from trinitylake_spark.spark import procedures, reports
 from trinitylake_spark.spark.lakes import Lakes
 from trinitylake_spark.spark.logs import Logs
@@ -137,7 +138,8 @@ class EngineService:
     def _namespace_drop(self, arguments: Arguments) -> Answer:
         session, name = self._session(arguments), arguments["namespace"]
         with session.lock:
-            if not session.view_of(arguments.get("statement")).has_namespace(name):
+            catalog = session.view_of(arguments.get("statement"))
+            if name.casefold() != RESERVED_NAMESPACE and not catalog.has_namespace(name):
                 return {"dropped": False}
         cascade = bool(arguments.get("cascade"))
         self._edit(arguments, lambda tx: tx.drop_namespace(name, cascade=cascade))

@@ -9,6 +9,7 @@ from trinitylake_spark.errors import (
     AlreadyExistsError,
     InvalidInputError,
     Kind,
+    NotFoundError,
     ReadOnlyError,
 )
 from trinitylake_spark.lakehouse.edits import RESERVED_NAMESPACE
@@ -64,6 +65,7 @@ class Tables:
             NotFoundError: no such namespace, table, version, snapshot or time.
             InvalidInputError: a mode or version that can never be.
         """
+        _refuse_reserved(target, writing=mode == _WRITE)
         if version is not None or timestamp_micros is not None:
             past = _past(session, version, timestamp_micros)
             entry = past.table(*target)
@@ -100,6 +102,7 @@ class Tables:
         """
         if mode not in (_CREATE, _REPLACE, _CREATE_OR_REPLACE):
             raise InvalidInputError(f"There is no mode {mode!r}.", mode=mode)
+        _refuse_reserved(target, writing=True)
         with session.lock:
             catalog = session.view_of(statement)
             exists = catalog.has_table(*target)
@@ -123,7 +126,12 @@ class Tables:
         self._views.drop(path)
 
     def drop(self, session: Session, statement: str | None, target: tuple[str, str]) -> bool:
-        """Drop a table; tell whether there was one."""
+        """Drop a table; tell whether there was one.
+
+        Raises:
+            ReadOnlyError: the namespace is reserved.
+        """
+        _refuse_reserved(target, writing=True)
         if not session.view_of(statement).has_table(*target):
             return False
         session.edit(statement, lambda transaction: transaction.drop_table(*target))
@@ -214,14 +222,28 @@ def target_of(arguments: Mapping[str, Any]) -> tuple[str, str]:
     return arguments["namespace"], arguments["table"]
 
 
+def _refuse_reserved(target: tuple[str, str], *, writing: bool) -> None:
+    namespace, name = target
+    if namespace.casefold() != RESERVED_NAMESPACE:
+        return
+    if writing:
+        raise ReadOnlyError(
+            f"{namespace}.{name} cannot be written: the namespace '{namespace}' belongs to the"
+            " catalog. Choose another one.",
+            namespace=namespace,
+            table=name,
+        )
+    raise NotFoundError(
+        f"There is no table {namespace}.{name}.",
+        kind=Kind.TABLE_NOT_FOUND,
+        namespace=namespace,
+        table=name,
+    )
+
+
 def _check_new(catalog: Catalog, target: tuple[str, str]) -> None:
     """Refuse early what binding the name would refuse after the data is written."""
     namespace, name = target
-    if namespace.casefold() == RESERVED_NAMESPACE:
-        raise ReadOnlyError(
-            f"Namespace '{namespace}' belongs to the catalog; create {name} in another one.",
-            namespace=namespace,
-        )
     catalog.namespace(namespace)
     for what, is_taken in (("table", catalog.has_table), ("view", catalog.has_view)):
         if is_taken(namespace, name):
