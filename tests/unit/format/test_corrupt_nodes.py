@@ -133,6 +133,17 @@ def test_text_that_is_no_utf8() -> None:
     _refuse(data, "complete Arrow IPC")
 
 
+def test_text_that_lies_outside_its_column() -> None:
+    """An offset between good ones that points far away is found before anybody follows it."""
+    lengths = [len(key or "") for key, _, _, _ in ROWS]
+    offsets = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+    packed = struct.pack(f"<{len(offsets)}i", *offsets)
+    for wild in (1_000_000_000, -1_000_000_000):
+        broken = [*offsets[:3], wild, *offsets[4:]]
+        data = _patched(PLAIN, packed, struct.pack(f"<{len(broken)}i", *broken))
+        _refuse(data, "complete Arrow IPC")
+
+
 @pytest.mark.parametrize(
     ("rows", "rule"),
     [
@@ -230,7 +241,8 @@ def test_leaf_with_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/etc/passwd", "../x", "a/../x", "a//b", "./a", "a/", "s3://b/x", "file:///x"]
+    "path",
+    ["", "/etc/passwd", "../x", "a/../x", "a//b", "./a", "a/", "s3://b/x", "file:///x", "a\0b"],
 )
 @pytest.mark.parametrize("where", ["value", "child", "message"])
 def test_paths_that_lead_elsewhere(path: str, where: str) -> None:
@@ -249,6 +261,16 @@ def test_paths_that_lead_elsewhere(path: str, where: str) -> None:
 def _patched(data: bytes, old: bytes, new: bytes) -> bytes:
     assert data.count(old) >= 1
     return data.replace(old, new)
+
+
+def test_message_that_ends_before_it_starts() -> None:
+    """A stream whose second message sends the reader back to itself is left, not followed."""
+    data = to_file([batch(ROWS)], stream=True)
+    schema_size = 8 + struct.unpack_from("<i", data, 4)[0]
+    metadata_size = 8 + struct.unpack_from("<i", data, schema_size + 4)[0]
+    body_size = len(data) - 8 - schema_size - metadata_size
+    back = _patched(data, struct.pack("<q", body_size), struct.pack("<q", -metadata_size))
+    _refuse(back, "ends before it starts")
 
 
 def test_compressed_buffer_that_claims_a_terabyte() -> None:
@@ -275,6 +297,15 @@ def test_compression_bomb() -> None:
     data = to_file([batch(rows)], compression="zstd")
     assert len(data) < 10_000
     _refuse(data, "sane size")
+
+
+@pytest.mark.usefixtures("low_limit")
+def test_compression_bomb_in_a_dictionary() -> None:
+    """A dictionary's words are counted where they are stored, not only where they are used."""
+    rows: list[Row] = [*ROOT, *TABLE, ("k", "x" * 1_100_000, None, "T3")]
+    words = batch(rows, pa.dictionary(pa.int8(), pa.utf8()))
+    for stream in (False, True):
+        _refuse(to_file([words], stream=stream, compression="zstd"), "bytes when decoded")
 
 
 @pytest.mark.usefixtures("low_limit")

@@ -169,6 +169,16 @@ def test_columns_are_found_by_name() -> None:
         assert decode_node(data, "root", 4) == EXAMPLE
 
 
+def test_damage_in_columns_of_others_does_not_matter() -> None:
+    """What a column that nobody asked for holds is its writer's business."""
+    plain = batch(ROWS)
+    note = pa.array(["note-x" for _ in ROWS])
+    data = to_file([plain.append_column("note", note)])
+    damaged = data.replace(b"note-x", b"note-\xff")
+    assert damaged != data
+    assert decode_node(damaged, "root", 4) == EXAMPLE
+
+
 def test_types_of_columns_may_differ() -> None:
     """Each column has its own encoding."""
     plain = batch(ROWS)
