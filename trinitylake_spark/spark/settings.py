@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,13 @@ OUR_EXTENSION = "io.trinitylake.spark.TrinityLakeSparkExtension"
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_ENGINE_PYTHON = "spark.trinitylake.engine.python"
 _CATALOG_CLASS = "io.trinitylake.spark.TrinityLakeCatalog"
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENGINE_PYTHON = "spark.trinitylake.engine.python"
 _LISTS = (EXTENSIONS, "spark.jars")
+_KEPT = (_SESSION_CATALOG, _ENGINE_PYTHON)
+_USERS_CHOICE = (_SESSION_CATALOG, _ENGINE_PYTHON)
 
 
 def catalog_settings(
@@ -70,18 +75,19 @@ def session_settings() -> dict[str, str]:
         EXTENSIONS: f"{_DELTA_EXTENSION},{OUR_EXTENSION}",
         _SESSION_CATALOG: _DELTA_CATALOG,
         "spark.jars": ",".join(jar_paths()),
+        # This Python has the package; the one that Spark would find on the path may not.
+        _ENGINE_PYTHON: sys.executable,
     }
 
 
 def merged(existing: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
     """Return what to set so that ours works beside what exists.
 
-    Lists (extensions, jars) are joined without doubles; the session catalog is left as it is if
-    somebody chose one.
+    Lists (extensions, jars) are joined without doubles; the session catalog and the engine's
+    Python are left as they are if somebody chose one.
     """
-    result = {key: value for key, value in ours.items() if key not in _LISTS}
-    if _SESSION_CATALOG in existing:
-        result.pop(_SESSION_CATALOG, None)
+    kept = {*_LISTS, *(key for key in _USERS_CHOICE if key in existing)}
+    result = {key: value for key, value in ours.items() if key not in kept}
     for key in _LISTS:
         items = [*existing.get(key, "").split(","), *ours.get(key, "").split(",")]
         named = list(dict.fromkeys(item.strip() for item in items if item.strip()))
