@@ -60,6 +60,7 @@ def _work(folder: str, creators: range, rounds: int, start: Any, results: Any) -
     storage = LocalStorage(folder, fsync=False)
 
     def create(creator: int) -> None:
+        """Take part in all rounds and report those won; a failure stops everybody."""
         try:
             won = [n for n in range(rounds) if _create(storage, f"round/{n}", creator, start)]
         except BaseException:

@@ -248,6 +248,7 @@ class StorageConformance:
                 def create(
                     creator: int, path: str = path, start: threading.Barrier = start
                 ) -> int | None:
+                    """Return the creator's number if it won."""
                     start.wait()
                     try:
                         clients[creator % 2].create(path, _body(creator, 2000))
@@ -267,6 +268,7 @@ class StorageConformance:
         seen: list[str] = []
 
         def watch(path: str) -> int:
+            """Read until all is done and once more; return how often the object was there."""
             found = 0
             last = False
             while not last:
@@ -336,6 +338,7 @@ class StorageConformance:
         """Every operation works from many threads at the same time."""
 
         def work(thread: int) -> None:
+            """Do everything once to some objects of this thread's own."""
             for number in range(5):
                 path = f"threads/{thread}/{number}"
                 storage.create(path, _body(path, 300))

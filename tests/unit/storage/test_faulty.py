@@ -91,6 +91,7 @@ def test_same_seed_same_faults(inner: MemoryStorage) -> None:
     """A failure that a seed found can be found again."""
 
     def hits(seed: int) -> list[str]:
+        """Return which of fifty calls failed."""
         storage = FaultyStorage(inner, [Fault(Effect.REFUSE, probability=0.3)], seed=seed)
         for number in range(50):
             try:

@@ -35,6 +35,7 @@ def storage(tmp_path: Path) -> LocalStorage:
 
 def _raise(code: int) -> Callable[..., Any]:
     def fail(*_: object, **__: object) -> Any:
+        """Stand in for a call of the operating system."""
         raise OSError(code, os.strerror(code))
 
     return fail
@@ -45,6 +46,7 @@ def _leftovers(storage: LocalStorage) -> list[str]:
     return [file.name for file in temporary.iterdir()] if temporary.exists() else []
 
 
+@pytest.mark.slow
 def test_one_winner_among_processes_and_threads(tmp_path: Path) -> None:
     """Of 32 creators in 8 processes one wins each of 200 rounds, and nobody reads a part."""
     storage = LocalStorage(str(tmp_path))
@@ -87,11 +89,13 @@ def test_bytes_are_durable_before_the_name(
     fsync, link = os.fsync, os.link
 
     def record_fsync(descriptor: int) -> None:
+        """Note what is forced to disk, and force it."""
         kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "bytes"
         steps.append(kind)
         fsync(descriptor)
 
     def record_link(old: Path, new: Path) -> None:
+        """Note the link, and make it."""
         steps.append("link")
         link(old, new)
 
@@ -193,6 +197,7 @@ def test_a_name_that_could_not_be_forced_is_unknown(
     fsync = os.fsync
 
     def fail_on_folders(descriptor: int) -> None:
+        """Force bytes to disk, but no names."""
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EIO, "I/O error")
         fsync(descriptor)

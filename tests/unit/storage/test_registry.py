@@ -46,6 +46,7 @@ def test_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
     """Without the client library the message is the command that installs it."""
 
     def fail(name: str) -> ModuleType:
+        """Import as if the client library were not there."""
         raise ModuleNotFoundError(f"No module named 'obstore' (for {name})", name="obstore")
 
     monkeypatch.setattr(registry, "import_module", fail)
@@ -59,6 +60,7 @@ def test_broken_module_of_ours_is_not_called_a_missing_client(
     """Only somebody else's package can be installed with an extra."""
 
     def fail(name: str) -> Any:
+        """Import as if our own module were not there."""
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(registry, "import_module", fail)
