@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trinitylake_spark.delta.log import Memory
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.delta.table_format import DeltaFormat
 from trinitylake_spark.errors import Kind, NotFoundError
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trinitylake_spark.delta.table import DeltaTable
-    from trinitylake_spark.format.definitions_pb2 import TableDef
+    from trinitylake_spark.lakehouse.catalog import TableEntry
     from trinitylake_spark.lakehouse.formats import FormatContext
 
+_REMEMBERED_TABLES = 1024
 _HADOOP_SCHEMES = {"s3": "s3a", "az": "abfs"}
 
 
@@ -29,19 +31,24 @@ class Lake:
     Args:
         lakehouse: the lakehouse.
         delta: its table format, with the log files and checkpoints known here.
+        known_tables: states of tables by the paths of their definitions, which never change.
     """
 
     lakehouse: Lakehouse
     delta: DeltaFormat
+    known_tables: Memory[DeltaTable] = field(default_factory=lambda: Memory(_REMEMBERED_TABLES))
 
     @property
     def context(self) -> FormatContext:
         """Warehouse, clock and identifiers."""
         return self.lakehouse.services.format_context
 
-    def table(self, definition: TableDef) -> DeltaTable:
-        """Return the Delta table of a definition, with the newest checkpoint known here."""
-        table = read_table(definition)
+    def table(self, entry: TableEntry) -> DeltaTable:
+        """Return the Delta table of an entry, with the newest checkpoint known here."""
+        table = self.known_tables.get(entry.path)
+        if table is None:
+            table = read_table(entry.definition)
+            self.known_tables.put(entry.path, table)
         segment = self.delta.checkpoints.with_newest(
             self.context, table.segment, table.checkpoint_interval
         )

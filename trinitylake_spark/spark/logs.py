@@ -168,34 +168,30 @@ class Logs:
         if number != (0 if shown is None else shown.segment.version + 1):
             raise _taken(view, number)
         session = view.session
-        with session.lock:
-            open_transaction = session.transaction
-            if view.transaction_id is not None:
-                if open_transaction is None or open_transaction.id != view.transaction_id:
-                    raise _is_over(view.transaction_id)
-                self._stage(open_transaction, view, number, data)
-                return None
-        transaction = self._statement_transaction(view)
+        if view.in_transaction:
+            with session.lock:
+                if view.transaction is None or view.transaction is not session.transaction:
+                    raise _is_over()
+                self._stage(view.transaction, view, number, data)
+            return None
+        transaction = view.transaction or self._next_transaction(view)
         staged = self._stage(transaction, view, number, data)
         version = transaction.commit()
-        view.statement.is_committed = True
+        view.transaction = None
         view.committed = version
         view.own.add(staged.commit.unique)
         return version
 
-    def _statement_transaction(self, view: WriteView) -> Transaction:
-        """Return the transaction for the next entry of a statement outside of a transaction.
+    def _next_transaction(self, view: WriteView) -> Transaction:
+        """Return the transaction for a later entry of a statement that has committed before.
 
-        Delta may commit more than once in a statement. A later entry stands on what the statement
-        saw and did; if nothing came in between, that is its own last version.
+        It stands on what the statement saw and did; if nothing came in between, that is the
+        version that it made.
         """
-        statement = view.statement
-        if not statement.is_committed:
-            return statement.transaction
-        base = statement.base
-        if view.committed == base.version + len(view.own):
-            base = view.lake.lakehouse.at(version=view.committed)
-        return view.session.new_transaction(base)
+        base = view.base_version
+        if view.committed == base + len(view.own):
+            base = view.committed
+        return view.session.new_transaction(view.lake.lakehouse.at(version=base))
 
     def _stage(
         self, transaction: Transaction, view: WriteView, number: int, data: bytes
@@ -225,7 +221,7 @@ class Logs:
     def _base_definition(self, transaction: Transaction, view: WriteView) -> TableDef:
         """Return what the entry goes on top of: what the statement sees, with its own entries."""
         assert view.definition is not None  # noqa: S101 - the caller looked
-        if view.transaction_id is None:
+        if not view.in_transaction:
             return view.definition
         now = transaction.table(*view.target, record=False).definition
         if read_table(now).segment.commits != read_table(view.definition).segment.commits:
@@ -289,12 +285,12 @@ class Logs:
 
     def _store_early(self, view: WriteView, staged: StagedWrite) -> None:
         """Inside a transaction later statements read the entry, so it cannot wait for COMMIT."""
-        if view.transaction_id is not None:
+        if view.in_transaction:
             view.lake.context.warehouse.create_all(staged.change.files)
 
 
 def _change(view: WriteView, staged: StagedWrite) -> TableChange:
-    return staged.change if view.transaction_id is None else replace(staged.change, files={})
+    return replace(staged.change, files={}) if view.in_transaction else staged.change
 
 
 def _no_log(path: str) -> NotFoundError:
@@ -309,10 +305,9 @@ def _taken(view: WritableView, number: int) -> AlreadyExistsError:
     )
 
 
-def _is_over(transaction_id: str) -> TransactionStateError:
+def _is_over() -> TransactionStateError:
     return TransactionStateError(
-        f"The statement began in transaction {transaction_id}, which is over. Nothing of the"
-        " statement was kept; run it again.",
+        "The transaction in which the statement began is over. Nothing of the statement was kept;"
+        " run it again.",
         kind=Kind.TRANSACTION_FINISHED,
-        transaction_id=transaction_id,
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.lakes import Lake
 
-_REMEMBERED_STATEMENTS = 512
+_REMEMBERED_STATEMENTS = 64
 _DDL_ATTEMPTS = 10
 
 
@@ -37,8 +37,6 @@ class Statement:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.base: Snapshot = transaction.base
-        self.is_committed = False
 
 
 class Session:
@@ -72,15 +70,22 @@ class Session:
         return self.lake.lakehouse.begin(isolation=self.isolation, author=self.author, at=at)
 
     def statement(self, statement: str | None) -> Statement:
-        """Return a statement, pinned at its first use; None stands for one of its own."""
+        """Return a statement, pinned at its first use; None stands for one of its own.
+
+        A statement that has committed goes on at the version that it made.
+        """
         if statement is None:
             return Statement(self.new_transaction())
         with self.lock:
             known = self._statements.get(statement)
             if known is None:
                 known = self._statements[statement] = Statement(self.new_transaction())
-                while len(self._statements) > _REMEMBERED_STATEMENTS:
-                    self._statements.popitem(last=False)
+            elif known.transaction.state is not TransactionState.OPEN:
+                made = known.transaction.version
+                base = None if made is None else self.lake.lakehouse.at(version=made)
+                known = self._statements[statement] = Statement(self.new_transaction(base))
+            if len(self._statements) > _REMEMBERED_STATEMENTS:
+                self._statements.popitem(last=False)
             return known
 
     def view_of(self, statement: str | None) -> Transaction:

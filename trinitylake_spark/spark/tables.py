@@ -115,7 +115,7 @@ class Tables:
                 session,
                 target,
                 session.lake.context.new_location(),
-                session.statement(None if session.transaction else statement),
+                catalog,
                 None,
                 None,
             )
@@ -160,7 +160,7 @@ class Tables:
         with session.lock:
             catalog = session.view_of(statement)
             entry = catalog.read_table(*target)
-        location = session.lake.table(entry.definition).segment.location
+        location = session.lake.table(entry).segment.location
         view = self._views.live(session, target, location)
         return self._opened(session, catalog, entry, view)
 
@@ -171,24 +171,24 @@ class Tables:
             catalog = session.view_of(statement)
             # What the statement reads of its target is in its log entry: no read of its own.
             entry = catalog.table(*target, record=False)
-            table = session.lake.table(entry.definition)
+            table = session.lake.table(entry)
             view = self._views.write(
                 session,
                 target,
                 table.segment.location,
-                session.statement(None if session.transaction else statement),
+                catalog,
                 table,
                 entry.definition,
             )
         return self._opened(session, catalog, entry, view)
 
     def _read_view(self, session: Session, entry: TableEntry) -> View:
-        return self._views.read(session.lake, session.lake.table(entry.definition), entry.path)
+        return self._views.read(session.lake, session.lake.table(entry), entry.path)
 
     def _opened(
         self, session: Session, catalog: Catalog, entry: TableEntry, view: View
     ) -> dict[str, Any]:
-        table = session.lake.table(entry.definition)
+        table = session.lake.table(entry)
         target = (entry.namespace, entry.name)
         stream = self._views.stream(session, target, table.segment.location)
         return {

@@ -16,9 +16,11 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trinitylake_spark.errors import EngineError, Kind, NotFoundError, ReadOnlyError
+from trinitylake_spark.lakehouse.transaction import TransactionState
 
 if TYPE_CHECKING:
     from trinitylake_spark.delta.table import DeltaTable
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
     from trinitylake_spark.format.definitions_pb2 import TableDef
     from trinitylake_spark.lakehouse.catalog import Catalog
     from trinitylake_spark.lakehouse.snapshot import Snapshot
+    from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.lakes import Lake
-    from trinitylake_spark.spark.sessions import Session, Statement
+    from trinitylake_spark.spark.sessions import Session
 
 _SCHEME = "trinity://"
-_REMEMBERED_VIEWS = 65536
+_REMEMBERED = {"r": 8192, "w": 512, "l": 8192, "s": 8192}
+"""Views of each letter that are kept, the last used ones. A view that a statement has yet to
+write through is kept in any case, however long the statement takes."""
 
 
 class View(ABC):
@@ -61,6 +66,11 @@ class View(ABC):
         Raises:
             NotFoundError: kind ``OBJECT_NOT_FOUND``: the table was dropped meanwhile.
         """
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a statement has yet to write through the view for the first time."""
+        return False
 
     def listed(self) -> DeltaTable | None:
         """Return the table for a listing; live views take note of what they showed."""
@@ -111,7 +121,8 @@ class WriteView(WritableView):
         session: whose it is.
         target: namespace and name of the table.
         location: the table's location.
-        statement: the statement, whose version it shows; unused inside a transaction.
+        transaction: what the next entry becomes part of: the statement's own transaction, or the
+            session's open one.
         table: the table at the statement's version; None if the statement creates it.
         definition: the definition of that table.
     """
@@ -123,15 +134,17 @@ class WriteView(WritableView):
         target: tuple[str, str],
         location: str,
         *,
-        statement: Statement,
+        transaction: Transaction,
         table: DeltaTable | None,
         definition: TableDef | None,
     ) -> None:
         super().__init__(name, session, target, location)
-        self.statement = statement
+        self.transaction: Transaction | None = transaction
+        """None once the statement has committed: a finished transaction is not worth keeping."""
         self.definition = definition
         """What the next entry goes on top of."""
-        self.transaction_id = session.transaction.id if session.transaction else None
+        self.base_version = transaction.base.version
+        self.in_transaction = transaction is session.transaction
         self.own: set[str] = set()
         """UUIDs of the entries that were committed through this view."""
         self.committed: int | None = None
@@ -141,6 +154,12 @@ class WriteView(WritableView):
     def table(self) -> DeltaTable | None:
         """Return the table with the statement's own entries."""
         return self._shown
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether an entry may still be written for the first time."""
+        transaction = self.transaction
+        return transaction is not None and transaction.state is TransactionState.OPEN
 
     def show(self, staged: StagedWrite) -> None:
         """Show one more entry of the statement's own."""
@@ -197,7 +216,7 @@ class LiveView(WritableView):
         namespace, name = self.target
         try:
             entry = catalog.table(namespace, name)
-            table = self.lake.table(entry.definition)
+            table = self.lake.table(entry)
         except NotFoundError as error:
             raise self._gone() from error
         if table.segment.location != self.location:
@@ -217,16 +236,15 @@ class Views:
     """All views of this process by name. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views: dict[str, OrderedDict[str, View]] = {k: OrderedDict() for k in _REMEMBERED}
         self._lock = threading.Lock()
 
     def read(self, lake: Lake, table: DeltaTable, definition_path: str) -> ReadView:
         """Return the view of a definition, one for everybody, so that Delta's cache stays warm."""
         name = "r" + _digest(lake.lakehouse.url, definition_path)
         with self._lock:
-            known = self._views.get(name)
+            known = self._find(name)
             if isinstance(known, ReadView):
-                self._views.move_to_end(name)
                 return known
             view = ReadView(name, lake, table)
             self._keep(view)
@@ -237,7 +255,7 @@ class Views:
         session: Session,
         target: tuple[str, str],
         location: str,
-        statement: Statement,
+        transaction: Transaction,
         table: DeltaTable | None,
         definition: TableDef | None,
     ) -> WriteView:
@@ -248,7 +266,7 @@ class Views:
             session,
             target,
             location,
-            statement=statement,
+            transaction=transaction,
             table=table,
             definition=definition,
         )
@@ -272,9 +290,7 @@ class Views:
         """
         name, _, rest = path.removeprefix(_SCHEME).partition("/")
         with self._lock:
-            view = self._views.get(name)
-            if view is not None:
-                self._views.move_to_end(name)
+            view = self._find(name)
         if view is None or not path.startswith(_SCHEME):
             raise EngineError(
                 f"The engine does not know the view of {path}: it was restarted, or the path is"
@@ -302,32 +318,42 @@ class Views:
         """Forget the view of a path."""
         name = path.removeprefix(_SCHEME).partition("/")[0]
         with self._lock:
-            self._views.pop(name, None)
+            self._views[name[:1]].pop(name, None)
 
     def forget(self, session: Session) -> None:
         """Forget the views of a session that has ended."""
         with self._lock:
-            for name, view in list(self._views.items()):
-                if isinstance(view, WritableView) and view.session is session:
-                    del self._views[name]
+            for views in self._views.values():
+                for name, view in list(views.items()):
+                    if isinstance(view, WritableView) and view.session is session:
+                        del views[name]
 
     def _live(
         self, letter: str, session: Session, target: tuple[str, str], location: str
     ) -> LiveView:
         name = letter + _digest(session.handle, *target, location)
         with self._lock:
-            known = self._views.get(name)
+            known = self._find(name)
             if isinstance(known, LiveView):
-                self._views.move_to_end(name)
                 return known
             view = LiveView(name, session, target, location, follows_transaction=letter == "l")
             self._keep(view)
             return view
 
+    def _find(self, name: str) -> View | None:
+        views = self._views.get(name[:1], OrderedDict())
+        view = views.get(name)
+        if view is not None:
+            views.move_to_end(name)
+        return view
+
     def _keep(self, view: View) -> None:
-        self._views[view.name] = view
-        while len(self._views) > _REMEMBERED_VIEWS:
-            self._views.popitem(last=False)
+        views = self._views[view.name[0]]
+        views[view.name] = view
+        surplus = max(0, len(views) - _REMEMBERED[view.name[0]])
+        unneeded = (name for name, kept in views.items() if not kept.is_pending)
+        for name in list(islice(unneeded, surplus)):
+            del views[name]
 
 
 def _digest(*parts: str) -> str:
