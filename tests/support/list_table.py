@@ -101,7 +101,8 @@ def append(transaction: Transaction, name: str, *values: int, namespace: str = "
     base = transaction.table(namespace, name, record=False).definition
     definition = _copy(base)
     _set(definition, [*items(base), *values])
-    path = f"{base.format_properties['location'].removeprefix('data/')}/{values[0]}"
+    location = base.format_properties["location"].removeprefix("data/")
+    path = f"{location}/{values[0]}-{transaction.id}"
     detail = serialise(DataChange(added_files=[path], blind_append=True, operation="WRITE"))
     change = TableChange(
         ActionType.TABLE_INSERT, detail, list(values), {path: json.dumps(values).encode()}

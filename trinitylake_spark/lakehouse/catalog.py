@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import Kind, NotFoundError
+from trinitylake_spark.errors import InvalidInputError, Kind, NotFoundError
 from trinitylake_spark.format.definitions import (
     parse_namespace_definition,
     parse_table_definition,
     parse_view_definition,
 )
 from trinitylake_spark.format.definitions_pb2 import ActionType
-from trinitylake_spark.format.keys import prefix_end
+from trinitylake_spark.format.keys import ObjectKey, ObjectType, prefix_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,6 +182,13 @@ class Catalog(ABC):
         decode = self.layout.keys.decode
         return [decode(key).name or "" for key, _ in self._pairs(prefix, high)]
 
+    def _key_if_it_fits(self, namespace: str, name: str, kind: ObjectType) -> str | None:
+        """Return a key, or None if the name is too long for this kind of object."""
+        try:
+            return self.layout.keys.key(ObjectKey(kind, namespace, name))
+        except InvalidInputError:
+            return None
+
     def _no_namespace(self, namespace: str) -> NotFoundError:
         return NotFoundError(
             f"Namespace {namespace!r} does not exist in version {self.at_version}. Create it, or "
@@ -194,10 +201,12 @@ class Catalog(ABC):
     def _no_object(self, what: str, namespace: str, name: str, *, record: bool) -> NotFoundError:
         if not self.has_namespace(namespace, record=record):
             return self._no_namespace(namespace)
-        other = "view" if what == "table" else "table"
-        has_other = self.has_view if what == "table" else self.has_table
-        if has_other(namespace, name, record=record):
-            advice = f"There is a {other} of this name."
+        other = ObjectType.VIEW if what == "table" else ObjectType.TABLE
+        key = self._key_if_it_fits(namespace, name, other)
+        if key is not None and record:
+            self._note_key(key, ActionType.TABLE_EXISTS)
+        if key is not None and self._path(key) is not None:
+            advice = f"There is a {other.name.lower()} of this name."
         else:
             advice = f"List the {what}s of {namespace!r} there are: names are case-sensitive."
         return NotFoundError(

@@ -358,7 +358,7 @@ class Edits(Catalog):
         return key, path
 
     def _find_object(self, namespace: str, name: str, kind: ObjectType) -> tuple[str, str]:
-        key = self._key(namespace, name, kind)
+        key = self.layout.keys.key(ObjectKey(kind, namespace, name))
         path = self._path(key)
         if path is None:
             exists = ActionType.TABLE_EXISTS if kind is ObjectType.TABLE else ActionType.VIEW_EXISTS
@@ -366,21 +366,16 @@ class Edits(Catalog):
             raise self._no_object(kind.name.lower(), namespace, name, record=True)
         return key, path
 
-    def _key(self, namespace: str, name: str, kind: ObjectType) -> str:
-        if kind is ObjectType.TABLE:
-            return self.layout.keys.table_key(namespace, name)
-        return self.layout.keys.view_key(namespace, name)
-
     def _check_new(self, namespace: str, name: str, kind: ObjectType) -> str:
         """Check that a table or view may get a name; return its key."""
         self._check_writable(namespace)
-        key = self._key(namespace, name, kind)
+        key = self.layout.keys.key(ObjectKey(kind, namespace, name))
         namespace_key, _ = self._find_namespace(namespace)
         is_table = kind is ObjectType.TABLE
         other_kind = ObjectType.VIEW if is_table else ObjectType.TABLE
-        other = self._key(namespace, name, other_kind)
+        other = self._key_if_it_fits(namespace, name, other_kind)
         for each, found in ((key, kind), (other, other_kind)):
-            if self._path(each) is not None:
+            if each is not None and self._path(each) is not None:
                 self._note_key(each, ActionType.TABLE_EXISTS)
                 raise AlreadyExistsError(
                     f"{kind.name.capitalize()} {namespace}.{name} cannot be created: a "
@@ -392,7 +387,8 @@ class Edits(Catalog):
                 )
         constraints = self._pending.constraints
         constraints.present[namespace_key] = f"namespace {namespace!r} must exist"
-        constraints.absent[other] = f"{namespace}.{name} cannot be both a table and a view"
+        if other is not None:
+            constraints.absent[other] = f"{namespace}.{name} cannot be both a table and a view"
         return key
 
     def _rename(self, kind: ObjectType, old: tuple[str, str], new: tuple[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,10 +25,12 @@ from trinitylake_spark.errors import (
 from trinitylake_spark.format.nodefile import NodeFile
 from trinitylake_spark.format.paths import FLOOR_PATH, HINT_PATH, MAX_VERSION, root_path
 from trinitylake_spark.format.system import RootInfo
-from trinitylake_spark.storage.base import Storage
 from trinitylake_spark.storage.memory import MemoryStorage
 from trinitylake_spark.testing.counting import CountingStorage
 from trinitylake_spark.testing.faulty import Effect, Fault, FaultyStorage
+
+if TYPE_CHECKING:
+    from trinitylake_spark.storage.base import Storage
 
 
 def committer(storage: Storage) -> Committer:

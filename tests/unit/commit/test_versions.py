@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.support.lakes import memory
@@ -11,9 +13,11 @@ from trinitylake_spark.errors import CorruptError, Kind, NotFoundError, StorageE
 from trinitylake_spark.format.nodefile import NodeFile, encode_node
 from trinitylake_spark.format.paths import FLOOR_PATH, HINT_PATH, root_path
 from trinitylake_spark.format.system import RootInfo
-from trinitylake_spark.storage.base import Storage
 from trinitylake_spark.testing.counting import CountingStorage
 from trinitylake_spark.testing.faulty import Effect, Fault, FaultyStorage
+
+if TYPE_CHECKING:
+    from trinitylake_spark.storage.base import Storage
 
 
 def write_roots(storage: Storage, *versions: int) -> None:
@@ -152,8 +156,7 @@ def test_a_failure_is_never_taken_for_absence(operation: str) -> None:
     )
 
     with pytest.raises(StorageError):
-        finder.latest()
-        finder.latest()
+        [finder.latest() for _ in range(2)]
 
 
 def test_a_root_under_a_wrong_name_is_corrupt() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +13,10 @@ from tests.support.list_table import append, read, rewrite
 from trinitylake_spark.errors import CommitConflictError, Kind, NotFoundError
 from trinitylake_spark.format.definitions_pb2 import ActionType
 from trinitylake_spark.format.paths import FLOOR_PATH, root_path
-from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 from trinitylake_spark.lakehouse.transaction import Transaction
+
+if TYPE_CHECKING:
+    from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
 LEVELS = ["snapshot", "serializable"]
 Edit = Callable[[Transaction], object]
@@ -36,6 +39,12 @@ def race(lake: Lakehouse, theirs: Edit, mine: Edit, level: str = "snapshot") -> 
         theirs(first)
     mine(tx)
     return tx.commit()
+
+
+def not_found(look: Callable[..., object], *names: str) -> None:
+    """Look for something that is not there."""
+    with pytest.raises(NotFoundError):
+        look(*names)
 
 
 def test_t1_and_t2() -> None:
@@ -97,9 +106,9 @@ def test_write_skew(lake: Lakehouse, level: str) -> None:
         (lambda tx: tx.namespace("s"), lambda tx: tx.set_namespace_properties("s", {"a": "b"})),
         (lambda tx: tx.table("s", "t1"), lambda tx: tx.set_table_properties("s", "t1", {"a": "b"})),
         (lambda tx: tx.view("s", "v"), lambda tx: tx.set_view_properties("s", "v", {"a": "b"})),
-        (lambda tx: pytest.raises(NotFoundError, tx.table, "s", "new"),
+        (lambda tx: not_found(tx.table, "s", "new"),
          lambda tx: tx.create_table("s", "new", None)),
-        (lambda tx: pytest.raises(NotFoundError, tx.tables, "new"),
+        (lambda tx: not_found(tx.tables, "new"),
          lambda tx: tx.create_namespace("new")),
     ],
     ids=[
@@ -395,7 +404,7 @@ def test_a_conflict_of_both_kinds_is_told_once(lake: Lakehouse) -> None:
 
 
 def test_a_missing_version_proves_nothing(lake: Lakehouse) -> None:
-    """If a root between is gone the commit is refused; if the base expired, that is what it says."""
+    """If a root between is gone the commit is refused; an expired base is told as such."""
     second = other(lake)
     tx, late = second.begin(), other(lake).begin()
     append(tx, "t1", 1)

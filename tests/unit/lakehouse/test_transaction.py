@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,8 +18,12 @@ from trinitylake_spark.errors import (
     TransactionStateError,
 )
 from trinitylake_spark.format.definitions_pb2 import ViewDef
-from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 from trinitylake_spark.lakehouse.transaction import Transaction, TransactionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
 
 @pytest.fixture
@@ -94,10 +98,16 @@ def test_commits_of_others_do_not_show(lake: Lakehouse) -> None:
 def test_abort_leaves_nothing(lake: Lakehouse) -> None:
     """No version, no file."""
     files = lake.services.storage.list()
-    with pytest.raises(ZeroDivisionError), lake.transaction() as tx:
-        tx.create_namespace("n")
-        tx.create_table("n", "t", schema=None)
-        raise ZeroDivisionError
+
+    def fail(tx: Transaction) -> None:
+        with tx:
+            tx.create_namespace("n")
+            tx.create_table("n", "t", schema=None)
+            raise ZeroDivisionError
+
+    tx = lake.transaction()
+    with pytest.raises(ZeroDivisionError):
+        fail(tx)
     assert tx.state is TransactionState.ABORTED
     assert lake.services.storage.list() == files
     assert lake.version == 2
