@@ -9,12 +9,8 @@ import pytest
 
 from tests.servers.azure import Azurite
 from tests.servers.fault_proxy import http_answer
+from tests.support.s3_suite import xml_error
 from tests.support.store_suite import FULL, Answers, ServerSuite
-
-
-def _error(status: str, code: str) -> bytes:
-    xml = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>a fault</Message></Error>'
-    return http_answer(status, xml.encode())
 
 
 @pytest.mark.servers
@@ -23,10 +19,10 @@ class TestAzurite(ServerSuite):
 
     kind = Azurite
     answers = Answers(
-        throttled=_error("503 Server Busy", "ServerBusy"),
-        denied=_error("403 Forbidden", "AuthorizationFailure"),
-        broken=_error("500 Internal Server Error", "InternalError"),
-        conflict=_error("409 Conflict", "OperationInProgress"),
+        throttled=xml_error("503 Server Busy", "ServerBusy"),
+        denied=xml_error("403 Forbidden", "AuthorizationFailure"),
+        broken=xml_error("500 Internal Server Error", "InternalError"),
+        conflict=xml_error("409 Conflict", "OperationInProgress"),
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"^PUT "

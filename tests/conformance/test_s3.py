@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers.fault_proxy import http_answer
 from tests.servers.s3 import S3Proxy, SeaweedFS, VersityGW
-from tests.support.store_suite import Answers, ServerSuite, assert_every_read_fails
+from tests.support.s3_suite import S3Suite
+from tests.support.store_suite import assert_every_read_fails
 from trinitylake_spark.errors import StorageError
 from trinitylake_spark.storage import open_storage
 from trinitylake_spark.testing.storage_conformance import ODD_NAMES
@@ -16,26 +16,6 @@ from trinitylake_spark.testing.storage_conformance import ODD_NAMES
 if TYPE_CHECKING:
     from tests.servers.base import Server
     from trinitylake_spark.storage import Storage
-
-
-def _error(status: str, code: str) -> bytes:
-    xml = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>a fault</Message></Error>'
-    return http_answer(status, xml.encode())
-
-
-class S3Suite(ServerSuite):
-    """What the S3 servers have in common."""
-
-    answers = Answers(
-        throttled=_error("503 Slow Down", "SlowDown"),
-        denied=_error("403 Forbidden", "AccessDenied"),
-        broken=_error("500 Internal Server Error", "InternalError"),
-        conflict=_error("409 Conflict", "ConditionalRequestConflict"),
-        foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
-    )
-    creates = rb"^PUT "
-    stranger: ClassVar[dict[str, str] | None] = {"aws_secret_access_key": "wrong"}
-    missing = "s3://no-such-bucket/prefix"
 
 
 @pytest.mark.servers

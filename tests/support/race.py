@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trinitylake_spark.errors import AlreadyExistsError, NotFoundError
+from trinitylake_spark.errors import AlreadyExistsError, NotFoundError, TrinityLakeError
 from trinitylake_spark.storage import open_storage
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Race:
 
     ``winners`` counts the creators who succeeded, by round; ``torn`` are objects that somebody
     saw half, ``strange`` whole objects that were not the winner's, ``lost`` objects that are
-    not listed or not the winner's afterwards.
+    not listed or not the winner's afterwards, ``failed`` creates and reads without an outcome.
     """
 
     rounds: int
@@ -34,6 +34,7 @@ class Race:
     torn: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
     @property
     def bad_rounds(self) -> list[int]:
@@ -44,7 +45,7 @@ class Race:
     def flaws(self) -> list[str]:
         """Everything that a storage must not do; empty for a sound one."""
         several = [f"round {r}: {self.winners[r]} creators won" for r in self.bad_rounds]
-        return several + self.torn + self.strange + self.lost
+        return several + self.torn + self.strange + self.lost + self.failed
 
 
 def run_race(
@@ -96,9 +97,13 @@ def _work(
             def create(thread: int) -> list[tuple[int, str, str]]:
                 report = []
                 token = f"{process}-{thread}"
-                for number in range(rounds):
-                    start.wait(_MINUTES * 60)
-                    report.append((number, *_create(storage, f"race-{number}", token)))
+                try:
+                    for number in range(rounds):
+                        start.wait(_MINUTES * 60)
+                        report.append((number, *_create(storage, f"race-{number}", token)))
+                except BaseException:
+                    start.abort()  # the others would wait for this one
+                    raise
                 return report
 
             found = pool.map(create, range(threads))
@@ -117,6 +122,10 @@ def _create(storage: Any, path: str, token: str) -> tuple[str, str]:
             return "lost", owner(storage.read(path))
         except NotFoundError:
             return "lost", "nothing"
+        except TrinityLakeError as error:
+            return "failed", f"read: {error}"
+    except TrinityLakeError as error:
+        return "failed", f"create: {error}"
     return "won", token
 
 
@@ -124,10 +133,7 @@ def _judge(
     url: str, options: Mapping[str, Any], rounds: int, reports: list[tuple[int, str, str]]
 ) -> Race:
     race = Race(rounds)
-    failed = [what for _, outcome, what in reports if outcome == "failed"]
-    if failed:
-        message = f"creators failed: {failed}"
-        raise RuntimeError(message)
+    race.failed = [f"round {r}: {what}" for r, outcome, what in reports if outcome == "failed"]
     race.winners.update(number for number, outcome, _ in reports if outcome == "won")
     winner = {number: token for number, outcome, token in reports if outcome == "won"}
     for number, outcome, token in reports:
