@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 import trinitylake_spark as tl
 from examples.flights.screen import MismatchError, Screen
 from examples.flights.story import Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def main() -> int:
@@ -32,14 +39,24 @@ def tell(url: str, folder: Path) -> int:
     screen = Screen()
     screen.title(
         "TrinityLake on Spark",
-        "336,776 flights that left New York in 2013, the planes, the airlines, the airports and\n"
-        "the weather. Five Delta tables in one lakehouse, whose only server is a storage.",
+        "The flights that left New York in 2013, their planes, airlines, airports and weather:\n"
+        "five Delta tables in one lakehouse, with nothing but a storage underneath.",
     )
     lake = tl.Lakehouse.create(url)
     screen.say(f"A new lakehouse, version {lake.version}: {url}")
     builder = SparkSession.builder.master("local[2]").appName("flights")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
-    spark = tl.configure(builder, catalog="lake", root=url).getOrCreate()
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.session.timeZone": "UTC",
+        # Five small tables on two cores: a few tasks for each step are enough.
+        "spark.sql.shuffle.partitions": "4",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }.items():
+        builder = builder.config(key, value)
+    with quiet(folder / "spark.log"):
+        spark = tl.configure(builder, catalog="lake", root=url).getOrCreate()
     try:
         Story(screen, url, spark, folder).tell()
     except MismatchError as error:
@@ -51,6 +68,24 @@ def tell(url: str, folder: Path) -> int:
     screen.console.rule(style="cyan")
     screen.say(f"{screen.checked} facts, each the same as in the CSV files, in {seconds:.0f} s.")
     return 0
+
+
+@contextmanager
+def quiet(log: Path) -> Iterator[None]:
+    """Send what Spark's JVM says on standard error to a file; show it if Spark does not start."""
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    except BaseException:
+        os.write(terminal, log.read_bytes())
+        raise
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+_PAGE_WIDTH = 110
 
 
 class MismatchError(Exception):
@@ -27,7 +31,7 @@ class Screen:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+        self.console = console or Console(highlight=False, width=_width())
         self.steps = 0
         self.checked = 0
 
@@ -113,11 +117,16 @@ class Screen:
         self.console.print(f"  [green]✓[/] {what}: [red]{condition}")
 
 
+def _width() -> int | None:
+    """A page is wide enough for every statement; a terminal is as wide as it is."""
+    return None if sys.stdout.isatty() else _PAGE_WIDTH
+
+
 def readable(value: Any) -> str:
     """Write numbers with separators, everything else as it is."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return str(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def condition_of(action: Callable[[], Any]) -> str | None:
