@@ -130,7 +130,7 @@ class Committer:
         if known is not None and known.version > version:
             return
         with contextlib.suppress(TrinityLakeError):
-            self._storage.write(HINT_PATH, encode_version(version))
+            self._storage.write_hint(HINT_PATH, encode_version(version))
 
     def _won(self, root: Root, stored_bytes: int) -> Committed:
         self._finder.learn(root, stored_bytes)

@@ -209,10 +209,14 @@ class Commit:
             create_unique(storage, definitions)
         else:
             warehouse = self._services.format_context.warehouse
-            with ThreadPoolExecutor(1) as pool:
-                others = pool.submit(create_unique, warehouse, files)
+            if storage.parallel and warehouse.parallel:
+                with ThreadPoolExecutor(1) as pool:
+                    others = pool.submit(create_unique, warehouse, files)
+                    create_unique(storage, definitions)
+                    others.result()
+            else:
                 create_unique(storage, definitions)
-                others.result()
+                create_unique(warehouse, files)
         for path, data in definitions.items():
             self._services.definitions.put(path, data)
 

@@ -25,6 +25,9 @@ class Storage(ABC):
     url: str
     """The root's URL; always ends in ``/``."""
 
+    parallel: bool = True
+    """Whether many calls at once are quicker than one after the other, because each waits."""
+
     @abstractmethod
     def read(self, path: str) -> bytes:
         """Return the whole object.
@@ -42,6 +45,16 @@ class Storage(ABC):
         Raises:
             StorageError: the storage failed.
         """
+
+    def write_hint(self, path: str, data: bytes) -> None:
+        """Replace an object of which readers believe nothing: half of it or none will do.
+
+        A storage that replaces atomically at a price can do this more cheaply.
+
+        Raises:
+            StorageError: the storage failed.
+        """
+        self.write(path, data)
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> None:
@@ -68,7 +81,7 @@ class Storage(ABC):
 
     def create_all(self, objects: Mapping[str, bytes]) -> None:
         """Create several objects in parallel; return when all exist, or raise the first failure."""
-        if len(objects) <= 1:
+        if len(objects) <= 1 or not self.parallel:
             for path, data in objects.items():
                 self.create(path, data)
             return
@@ -79,7 +92,7 @@ class Storage(ABC):
     def read_all(self, paths: Iterable[str]) -> _Contents:
         """Read several objects in parallel, in the order given."""
         wanted = list(paths)
-        if len(wanted) <= 1:
+        if len(wanted) <= 1 or not self.parallel:
             return [self.read(path) for path in wanted]
         with ThreadPoolExecutor(min(_PARALLELISM, len(wanted))) as pool:
             return list(pool.map(self.read, wanted))

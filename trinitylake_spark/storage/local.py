@@ -69,6 +69,7 @@ class LocalStorage(Storage):
         self._root = Path(folder)
         self.url = f"{_SCHEME}{self._root.as_posix().rstrip('/')}/"
         self._fsync = fsync
+        self.parallel = fsync
         self._ids = ids or SystemIds()
         self._durable_folders: set[Path] = set()
 
@@ -92,6 +93,17 @@ class LocalStorage(Storage):
             raise self._failure("write", path, error) from error
         finally:
             _discard(temporary)
+
+    def write_hint(self, path: str, data: bytes) -> None:
+        """Overwrite the file in place: renaming over a file makes ext4 write it out at once."""
+        try:
+            with self._file(path).open("r+b", buffering=0) as file:
+                file.write(data)
+                file.truncate(len(data))
+        except FileNotFoundError:
+            self.write(path, data)
+        except OSError as error:
+            raise self._failure("write", path, error) from error
 
     def create(self, path: str, data: bytes) -> None:
         """Give a complete temporary file its name, unless the name is taken."""

@@ -25,6 +25,8 @@ class MemoryStorage(Storage):
         url: ``memory://<name>``, and folders below it if wanted.
     """
 
+    parallel = False
+
     def __init__(self, url: str) -> None:
         location = split_url(url, "memory://<name>")
         self.url = location.url
