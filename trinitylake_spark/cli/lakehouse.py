@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +28,14 @@ if TYPE_CHECKING:
 )
 def init_command(target: Target, output: Output, fields: tuple[str, ...]) -> None:
     """Create an empty lakehouse at URL."""
+    from trinitylake_spark.api import Lakehouse
     from trinitylake_spark.cli.options import pairs
-    from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
     definition: dict[str, Any] = {**pairs(fields, "--set")}
     lake = Lakehouse.create(
         target.url,
         storage_options=target.storage_options,
         warehouse=target.warehouse,
-        author=getpass.getuser(),
         **definition,
     )
     output.record({"url": target.url, "version": lake.version})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import getpass
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from trinitylake_spark.cli.output import Output
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trinitylake_spark.lakehouse.lakehouse import Lakehouse
+    from trinitylake_spark.api import Lakehouse
     from trinitylake_spark.lakehouse.snapshot import Snapshot
 
 
@@ -36,13 +35,10 @@ class Target:
 
     def open(self) -> Lakehouse:
         """Open it."""
-        from trinitylake_spark.lakehouse.lakehouse import Lakehouse
+        from trinitylake_spark.api import Lakehouse
 
         return Lakehouse.open(
-            self.url,
-            storage_options=self.storage_options,
-            warehouse=self.warehouse,
-            author=getpass.getuser(),
+            self.url, storage_options=self.storage_options, warehouse=self.warehouse
         )
 
 
