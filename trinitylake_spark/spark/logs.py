@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trinitylake_spark.delta.names import (
     LAST_CHECKPOINT,
     LOG_FOLDER,
+    canonical_name,
     checkpoint_name,
     checkpoint_note_name,
     checksum_name,
@@ -16,7 +17,7 @@ from trinitylake_spark.delta.names import (
     commit_number,
     stored_name,
 )
-from trinitylake_spark.delta.segment import listed_commit
+from trinitylake_spark.delta.segment import ListedFile, listed_commit
 from trinitylake_spark.delta.table import Counters, read_table
 from trinitylake_spark.errors import (
     AlreadyExistsError,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.views import View, Views, WritableView
 
-ListedRow = tuple[str, int, int]
-"""Name below the log folder, bytes, UTC epoch milliseconds."""
-
 
 class Logs:
     """Delta's log calls, answered through the views that their paths name.
@@ -53,7 +51,7 @@ class Logs:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def list(self, path: str, first: int) -> list[ListedRow]:
+    def list(self, path: str, first: int) -> list[ListedFile]:
         """List a log.
 
         Args:
@@ -70,10 +68,11 @@ class Logs:
         segment = table.segment
         commits = view.lake.delta.logs.commits_from(view.lake.context, segment, first)
         files = [listed_commit(commit) for commit in commits if commit.version >= first]
-        checkpoint = segment.checkpoint
-        if checkpoint is not None and checkpoint.version >= first:
-            files += checkpoint.listed()
-        return [(file.name, file.size, file.millis) for file in files]
+        if view.replacements:
+            return [_with_new_time(file, view.replacements) for file in files]
+        if segment.checkpoint is not None and segment.checkpoint.version >= first:
+            files += segment.checkpoint.listed()
+        return files
 
     def resolve(self, path: str, *, write: bool) -> str | None:
         """Return where a file below the log folder is, by the name that Delta uses.
@@ -95,7 +94,7 @@ class Logs:
     def _stored_name(self, view: View, table: DeltaTable, name: str, *, write: bool) -> str | None:
         checkpoint = table.segment.checkpoint
         if name == LAST_CHECKPOINT:
-            if checkpoint is None:
+            if checkpoint is None or view.replacements:
                 return None
             return checkpoint_note_name(checkpoint.version, checkpoint.unique)
         number = commit_number(name)
@@ -179,7 +178,11 @@ class Logs:
         version = transaction.commit()
         view.transaction = None
         view.committed = version
-        view.own.add(staged.commit.unique)
+        if number == 0 and version is not None:
+            # The statement created the table: there is nothing before that version to mind.
+            view.base_version = version
+        else:
+            view.own.add(staged.commit.unique)
         return version
 
     def _next_transaction(self, view: WriteView) -> Transaction:
@@ -282,6 +285,8 @@ class Logs:
             view.lake.context.warehouse.create_all(change.files)
             change = replace(change, files={})
         transaction.change_table(namespace, name, staged.definition, change)
+        if store:
+            view.show(staged.table)
 
     def _store_early(self, view: WriteView, staged: StagedWrite) -> None:
         """Inside a transaction later statements read the entry, so it cannot wait for COMMIT."""
@@ -291,6 +296,11 @@ class Logs:
 
 def _change(view: WriteView, staged: StagedWrite) -> TableChange:
     return replace(staged.change, files={}) if view.in_transaction else staged.change
+
+
+def _with_new_time(file: ListedFile, millis: int) -> ListedFile:
+    """Commit 0 is what Delta looks at; the times of later commits are the table's history."""
+    return file._replace(millis=file.millis + millis) if file.name == canonical_name(0) else file
 
 
 def _no_log(path: str) -> NotFoundError:

@@ -160,8 +160,7 @@ class Tables:
         with session.lock:
             catalog = session.view_of(statement)
             entry = catalog.read_table(*target)
-        location = session.lake.table(entry).segment.location
-        view = self._views.live(session, target, location)
+        view = self._views.live(session, target, session.lake.table(entry).segment)
         return self._opened(session, catalog, entry, view)
 
     def _load_for_writing(
@@ -190,7 +189,7 @@ class Tables:
     ) -> dict[str, Any]:
         table = session.lake.table(entry)
         target = (entry.namespace, entry.name)
-        stream = self._views.stream(session, target, table.segment.location)
+        stream = self._views.stream(session, target, table.segment)
         return {
             "path": view.path,
             "stream_path": stream.path,

@@ -8,6 +8,11 @@ letter  who                         shows
 ``l``   handles, OPTIMIZE, RESTORE  the newest committed log, or the open transaction's
 ``s``   streams                     the newest committed log, never a transaction's
 ======  ==========================  ==========================================================
+
+Delta caches what it reads under a path, and takes two logs for the same one if their length, their
+commit 0 and their checkpoint look the same, whatever the commits in between are. That is so in
+``r`` and ``w`` views. What ``l`` and ``s`` views show can be replaced by another log of the same
+length, by a rollback of the lakehouse or of a transaction: see ``LiveView``.
 """
 
 from __future__ import annotations
@@ -16,13 +21,20 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import EngineError, Kind, NotFoundError, ReadOnlyError
+from trinitylake_spark.errors import (
+    EngineError,
+    Kind,
+    NotFoundError,
+    ReadOnlyError,
+    UnsupportedError,
+)
 from trinitylake_spark.lakehouse.transaction import TransactionState
 
 if TYPE_CHECKING:
+    from trinitylake_spark.delta.segment import Segment
     from trinitylake_spark.delta.table import DeltaTable
     from trinitylake_spark.delta.table_format import StagedWrite
     from trinitylake_spark.format.definitions_pb2 import TableDef
@@ -75,6 +87,11 @@ class View(ABC):
     def listed(self) -> DeltaTable | None:
         """Return the table for a listing; live views take note of what they showed."""
         return self.table()
+
+    @property
+    def replacements(self) -> int:
+        """How often the log that the view shows was replaced by one that does not continue it."""
+        return 0
 
 
 class ReadView(View):
@@ -169,6 +186,11 @@ class WriteView(WritableView):
 class LiveView(WritableView):
     """A table as it is now.
 
+    When another log takes the place of the one shown, Delta must notice. From then on this view
+    hides the table's checkpoints and lists commit 0 with a new time, so that Delta reads the log
+    anew; whoever loads the table again gets a fresh view. A stream cannot go on at all, for its
+    position is that of a log which is no longer there.
+
     Args:
         name: the view's name.
         session: whose it is.
@@ -188,12 +210,23 @@ class LiveView(WritableView):
     ) -> None:
         super().__init__(name, session, target, location)
         self._follows_transaction = follows_transaction
+        self._shown: Segment | None = None
+        self._replacements = 0
         self.base: Snapshot | None = None
         """The version that was shown last, on which an entry written next is based."""
+
+    @property
+    def replacements(self) -> int:
+        """How often the log was replaced; Delta's cache is told by this number."""
+        return self._replacements
 
     def in_transaction(self) -> bool:
         """Whether the view shows an open transaction now."""
         return self._follows_transaction and self.session.transaction is not None
+
+    def continues(self, segment: Segment) -> bool:
+        """Tell whether a log can be shown here as if it had only grown."""
+        return not self._replacements and (self._shown is None or segment.extends(self._shown))
 
     def table(self) -> DeltaTable:
         """Return the table as last listed, or as it is now if it never was."""
@@ -202,15 +235,42 @@ class LiveView(WritableView):
         return self._find(self.base)
 
     def listed(self) -> DeltaTable:
-        """Return the newest state and take note of its version."""
+        """Return the newest state and take note of its version.
+
+        Raises:
+            NotFoundError: kind ``OBJECT_NOT_FOUND``: the table is gone.
+            UnsupportedError: the view is a stream's, and the table was rolled back.
+        """
         transaction = self.session.transaction
         if self._follows_transaction and transaction is not None:
+            table = self._find(transaction)
             self.base = None
-            return self._find(transaction)
-        base = self.lake.lakehouse.snapshot()
-        table = self._find(base)
-        self.base = base
+        else:
+            base = self.lake.lakehouse.snapshot()
+            table = self._find(base)
+            self.base = base
+        self.show(table)
         return table
+
+    def show(self, table: DeltaTable) -> None:
+        """Take note of what Delta gets to see.
+
+        Raises:
+            UnsupportedError: the view is a stream's, and the table was rolled back.
+        """
+        if self._shown is not None and not table.segment.extends(self._shown):
+            if not self._follows_transaction:
+                raise self._rolled_back()
+            self._replacements += 1
+        self._shown = table.segment
+
+    def _rolled_back(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"Table {'.'.join(self.target)} was rolled back under the stream, so the stream's"
+            " position is no longer in its log. Start the query again with a new checkpoint"
+            " location.",
+            table=".".join(self.target),
+        )
 
     def _find(self, catalog: Catalog) -> DeltaTable:
         namespace, name = self.target
@@ -274,13 +334,13 @@ class Views:
             self._keep(view)
         return view
 
-    def live(self, session: Session, target: tuple[str, str], location: str) -> LiveView:
-        """Return the session's live view of a table, always under the same name."""
-        return self._live("l", session, target, location)
+    def live(self, session: Session, target: tuple[str, str], segment: Segment) -> LiveView:
+        """Return the session's live view of a table, the same as long as its log only grows."""
+        return self._live("l", session, target, segment)
 
-    def stream(self, session: Session, target: tuple[str, str], location: str) -> LiveView:
-        """Return the view of a table for streams, always under the same name."""
-        return self._live("s", session, target, location)
+    def stream(self, session: Session, target: tuple[str, str], segment: Segment) -> LiveView:
+        """Return the view of a table for streams, the same as long as its log only grows."""
+        return self._live("s", session, target, segment)
 
     def at(self, path: str) -> tuple[View, str]:
         """Return the view of a path, and the file's name below the log folder (or nothing).
@@ -329,14 +389,20 @@ class Views:
                         del views[name]
 
     def _live(
-        self, letter: str, session: Session, target: tuple[str, str], location: str
+        self, letter: str, session: Session, target: tuple[str, str], segment: Segment
     ) -> LiveView:
-        name = letter + _digest(session.handle, *target, location)
         with self._lock:
-            known = self._find(name)
-            if isinstance(known, LiveView):
-                return known
-            view = LiveView(name, session, target, location, follows_transaction=letter == "l")
+            for generation in count():
+                parts = (session.handle, *target, segment.location, str(generation))
+                name = letter + _digest(*parts)
+                known = self._find(name)
+                if isinstance(known, LiveView) and known.continues(segment):
+                    return known
+                if known is None:
+                    break
+            view = LiveView(
+                name, session, target, segment.location, follows_transaction=letter == "l"
+            )
             self._keep(view)
             return view
 
