@@ -147,7 +147,9 @@ class DataRules:
                     raise _refused(
                         their, "this transaction read the table, and its data changed since"
                     )
-                if change.row_filter and self._adds_matching_rows(change, their):
+                # Without WHERE an UPDATE works on every row, so on those that came in between too.
+                selects = change.row_filter or change.kind is Kind.CHANGE
+                if selects and self._adds_matching_rows(change, their):
                     raise _refused(
                         their,
                         "rows were added that this operation's row filter may match",

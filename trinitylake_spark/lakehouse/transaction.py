@@ -126,10 +126,14 @@ class Transaction(Edits):
             NotFoundError: kind ``NAMESPACE_NOT_FOUND`` or ``TABLE_NOT_FOUND``.
         """
         entry = self.table(namespace, name)
+        self.note_read(namespace, name)
+        return entry
+
+    def note_read(self, namespace: str, name: str) -> None:
+        """Take down that a table's data was read; own data, and no table at all, do not count."""
         key = self.layout.keys.table_key(namespace, name)
         if self._base_path(key) is not None:
             self._pending.reads.add_key(key, ActionType.TABLE_SELECT)
-        return entry
 
     def set_property(self, key: str, value: str | int | None) -> None:
         """Set a field of the lakehouse definition, or a property of one's own.

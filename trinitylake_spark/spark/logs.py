@@ -172,6 +172,7 @@ class Logs:
                 if view.transaction is None or view.transaction is not session.transaction:
                     raise _is_over()
                 self._stage(view.transaction, view, number, data)
+                session.note_entry(view.name)
             return None
         transaction = view.transaction or self._next_transaction(view)
         staged = self._stage(transaction, view, number, data)

@@ -62,6 +62,8 @@ class Session:
         self.lock = threading.RLock()
         """Held while the open transaction is changed."""
         self._statements: OrderedDict[str, Statement] = OrderedDict()
+        self._unwritten: dict[str, tuple[str, tuple[str, str]]] = {}
+        """By view: statement and table of the open transaction's writes that left no entry yet."""
 
     # --- statements ------------------------------------------------------------------------------
 
@@ -159,6 +161,22 @@ class Session:
             transaction = self._take("COMMIT")
             return transaction.commit(), transaction.id
 
+    def expect_entry(self, view: str, statement: str | None, target: tuple[str, str]) -> None:
+        """Note that a statement of the open transaction is going to write to a table.
+
+        What it reads of the table will be in its log entry. If no row meets its condition there
+        is no entry, and that nothing was found is a read of the whole table.
+        """
+        with self.lock:
+            if self.transaction is not None:
+                self._unwritten[view] = (statement or view, target)
+
+    def note_entry(self, view: str) -> None:
+        """Note that an entry was written through a view, so that its statement needs no other."""
+        with self.lock:
+            written = self._unwritten.get(view)
+            self._unwritten = {v: s for v, s in self._unwritten.items() if s != written}
+
     def rollback(self) -> str:
         """Undo the open transaction; return its id.
 
@@ -202,4 +220,7 @@ class Session:
                 kind=Kind.NO_TRANSACTION,
                 catalog=self.catalog,
             )
+        for _, target in self._unwritten.values():
+            transaction.note_read(*target)
+        self._unwritten = {}
         return transaction

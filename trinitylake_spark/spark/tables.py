@@ -179,6 +179,7 @@ class Tables:
                 table,
                 entry.definition,
             )
+            session.expect_entry(view.name, statement, target)
         return self._opened(session, catalog, entry, view)
 
     def _read_view(self, session: Session, entry: TableEntry) -> View:
