@@ -40,9 +40,9 @@ $(JARS): $(JAVA_SOURCES)
 	tools/prerequisites.sh >/dev/null
 	echo "Building the jars"
 	$(MVN) package -DskipTests
-	rm -rf trinitylake_spark/_jars
-	mkdir trinitylake_spark/_jars
-	cp jars/target/stage/*.jar trinitylake_spark/_jars/
+	rm -rf build/_jars && mkdir -p build/_jars
+	cp jars/target/stage/*.jar build/_jars/
+	rm -rf trinitylake_spark/_jars && mv build/_jars trinitylake_spark/_jars
 	touch $@
 
 .PHONY: proto
