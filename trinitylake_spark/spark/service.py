@@ -57,6 +57,7 @@ class EngineService:
             "table_unstage": self._table_unstage,
             "table_drop": self._table_drop,
             "table_rename": self._table_rename,
+            "table_restore_point": self._table_restore_point,
             "log_list": self._log_list,
             "log_resolve": self._log_resolve,
             "log_write": self._log_write,
@@ -193,6 +194,16 @@ class EngineService:
             (arguments["to_namespace"], arguments["to_table"]),
         )
         return {}
+
+    def _table_restore_point(self, arguments: Arguments) -> Answer:
+        number = self._tables.restore_point(
+            self._session(arguments),
+            arguments.get("statement"),
+            target_of(arguments),
+            version=arguments.get("version"),
+            timestamp_micros=arguments.get("timestamp_micros"),
+        )
+        return {"delta_version": number}
 
     # --- logs ------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from trinitylake_spark.errors import (
     Kind,
     NotFoundError,
     ReadOnlyError,
+    UnsupportedError,
 )
 from trinitylake_spark.lakehouse.edits import RESERVED_NAMESPACE
 from trinitylake_spark.lakehouse.timetravel import parse_reference
@@ -151,6 +152,45 @@ class Tables:
             AlreadyExistsError: the new name is taken.
         """
         session.edit(statement, lambda transaction: transaction.rename_table(*target, *to))
+
+    def restore_point(
+        self,
+        session: Session,
+        statement: str | None,
+        target: tuple[str, str],
+        *,
+        version: str | None = None,
+        timestamp_micros: int | None = None,
+    ) -> int:
+        """Return the table's own number of the state that RESTORE goes back to.
+
+        Args:
+            session: whose statement it is.
+            statement: the statement.
+            target: namespace and name.
+            version: a lake version, or the name of an exported snapshot.
+            timestamp_micros: a time, UTC epoch microseconds.
+
+        Raises:
+            NotFoundError: no such table, version, snapshot or time.
+            UnsupportedError: the table's log does not lead there, so Delta cannot go back.
+        """
+        then = session.lake.table(_past(session, version, timestamp_micros).table(*target)).segment
+        with session.lock:
+            entry = session.view_of(statement).table(*target, record=False)
+        now = session.lake.table(entry).segment
+        context = session.lake.context
+        if now.location == then.location and now.version >= then.version:
+            commit = session.lake.delta.logs.commits_from(context, now, then.version)[0]
+            if commit.unique == then.commits[-1].unique:
+                return then.version
+        name = ".".join(target)
+        raise UnsupportedError(
+            f"RESTORE cannot take {name} there: since then it was created anew, or the lakehouse"
+            " was rolled back behind that version. CREATE OR REPLACE TABLE, from the same table"
+            " VERSION AS OF that version, does it.",
+            table=name,
+        )
 
     # --- parts -----------------------------------------------------------------------------------
 

@@ -71,9 +71,20 @@ final class Catalogs {
   /** Whether a name as it was written means something in a catalog of ours. */
   static boolean isOurs(SparkSession spark, Seq<String> parts) {
     CatalogManager manager = spark.sessionState().catalogManager();
-    boolean isQualified = parts.length() > 1 && manager.isCatalogRegistered(parts.head());
-    return (isQualified ? manager.catalog(parts.head()) : manager.currentCatalog())
-        instanceof TrinityLakeCatalog;
+    return manager.catalog(fullName(spark, parts).get(0)) instanceof TrinityLakeCatalog;
+  }
+
+  /** Catalog, namespace and name that a name as it was written stands for now. */
+  static List<String> fullName(SparkSession spark, Seq<String> parts) {
+    CatalogManager manager = spark.sessionState().catalogManager();
+    List<String> name = new ArrayList<>(CollectionConverters.asJava(parts));
+    if (name.size() == 1) {
+      name.addAll(0, List.of(manager.currentNamespace()));
+    }
+    if (name.size() < 2 || parts.length() == 1 || !manager.isCatalogRegistered(name.get(0))) {
+      name.add(0, manager.currentCatalog().name());
+    }
+    return name;
   }
 
   /** The names of all catalogs that are configured to be ours, in order. */

@@ -1,5 +1,6 @@
 package io.trinitylake.spark;
 
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -21,6 +22,11 @@ final class ClassicTable extends DeltaTableV2 {
         Scala.none(),
         Scala.map(Map.of()));
     this.table = table;
+  }
+
+  /** Catalog, namespace and name. */
+  List<String> fullName() {
+    return List.of(table.catalog(), table.namespace(), table.ident().name());
   }
 
   /** What streams use: a view in which every number is committed and final. */

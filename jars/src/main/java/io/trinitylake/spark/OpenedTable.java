@@ -44,9 +44,14 @@ record OpenedTable(
         Json.text(answer, "table_id"));
   }
 
+  /** The namespace that the table is in. */
+  String namespace() {
+    return ident.namespace()[0];
+  }
+
   /** The full name, unquoted. */
   String name() {
-    return catalog + "." + ident.namespace()[0] + "." + ident.name();
+    return catalog + "." + namespace() + "." + ident.name();
   }
 
   /** The table's properties, as people should see them. */
@@ -75,8 +80,7 @@ record OpenedTable(
         new CatalogStorageFormat(
             Option.apply(uri), Scala.none(), Scala.none(), Scala.none(), false, none, Scala.none());
     return new CatalogTable(
-        new TableIdentifier(
-            ident.name(), Option.apply(ident.namespace()[0]), Option.apply(catalog)),
+        new TableIdentifier(ident.name(), Option.apply(namespace()), Option.apply(catalog)),
         CatalogTableType.MANAGED(),
         storage,
         new StructType(),

@@ -1,12 +1,16 @@
 package io.trinitylake.spark;
 
+import java.util.List;
+import java.util.Set;
+
 /**
  * One statement: everything it loads is seen at one version of the lake.
  *
  * @param id what the engine knows it by; null means no statement: the newest version
  * @param kind what it does with the tables that it does not write to
+ * @param targets full names of the tables that it writes to, as far as its text says
  */
-record Statement(String id, Kind kind) {
+record Statement(String id, Kind kind, Set<List<String>> targets) {
   /** What a statement does with the tables that it names, apart from the targets of its writes. */
   enum Kind {
     /** It only reads, so tables may show the face that reads fastest. */
@@ -18,5 +22,5 @@ record Statement(String id, Kind kind) {
   }
 
   /** Outside of any statement: the table itself, as it is now. */
-  static final Statement NONE = new Statement(null, Kind.LIVE);
+  static final Statement NONE = new Statement(null, Kind.LIVE, Set.of());
 }

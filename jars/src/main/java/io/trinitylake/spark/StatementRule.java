@@ -17,7 +17,7 @@ final class StatementRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    StatementScope.analysing(plan, spark.sparkContext());
+    StatementScope.analysing(plan, spark);
     if (plan instanceof CloneTableStatement clone
         && (namesOurs(clone.source()) || namesOurs(clone.target()))) {
       // Delta would create the table while it analyses, and put paths of a view into its log.

@@ -1,18 +1,25 @@
 package io.trinitylake.spark;
 
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableOrView;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.apache.spark.sql.catalyst.plans.logical.RestoreTableStatement;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.SQLExecution;
+import scala.runtime.BoxedUnit;
 
 /**
  * Tells which statement the current thread is in.
@@ -42,21 +49,22 @@ final class StatementScope {
   }
 
   /** An analysis runs its first rules on {@code plan}: a new statement, unless it is nested. */
-  static void analysing(LogicalPlan plan, SparkContext context) {
+  static void analysing(LogicalPlan plan, SparkSession spark) {
     AnalysisContext analysisContext = AnalysisContext.get();
     if (analysisContext.isDefault()) {
       return;
     }
     Object analysis = analysisContext.relationCache();
     StatementScope scope = CURRENT.get();
-    String execution = execution(context);
+    String execution = execution(spark.sparkContext());
     if (scope != null
         && (scope.analysis == analysis
             || scope.isExecuting(execution)
             || scope.isAnalysing && isNested())) {
       return;
     }
-    Statement statement = new Statement(Long.toString(NEXT.incrementAndGet()), kind(plan));
+    String id = Long.toString(NEXT.incrementAndGet());
+    Statement statement = new Statement(id, kind(plan), targets(plan, spark));
     CURRENT.set(new StatementScope(statement, analysis, execution));
   }
 
@@ -111,6 +119,24 @@ final class StatementScope {
     return plan.exists(node -> node instanceof Command || node instanceof ParsedStatement)
         ? Statement.Kind.COMMAND
         : Statement.Kind.QUERY;
+  }
+
+  /** The tables that the plan asks write privileges for. */
+  private static Set<List<String>> targets(LogicalPlan plan, SparkSession spark) {
+    Set<List<String>> found = new HashSet<>();
+    plan.foreach(
+        node -> {
+          LogicalPlan target =
+              node instanceof InsertIntoStatement insert
+                  ? insert.table()
+                  : node instanceof V2WriteCommand write ? (LogicalPlan) write.table() : node;
+          if (target instanceof UnresolvedRelation relation
+              && relation.options().containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES())) {
+            found.add(Catalogs.fullName(spark, relation.multipartIdentifier()));
+          }
+          return BoxedUnit.UNIT;
+        });
+    return found;
   }
 
   private static boolean isLive(LogicalPlan node) {

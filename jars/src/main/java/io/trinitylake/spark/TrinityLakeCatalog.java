@@ -167,11 +167,12 @@ public final class TrinityLakeCatalog
 
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
-    if (isSystem(ident.namespace())) {
-      return systemTable(ident);
-    }
     Statement statement = statement();
-    if (statement.kind() == Statement.Kind.LIVE) {
+    if (statement.targets().contains(List.of(name, namespace(ident.namespace()), ident.name()))) {
+      return loadTarget(ident, statement);
+    } else if (isSystem(ident.namespace())) {
+      return systemTable(ident);
+    } else if (statement.kind() == Statement.Kind.LIVE) {
       return new ClassicTable(spark, open(ident, statement, "live"));
     }
     return face(open(ident, statement, "read"), statement);
@@ -180,9 +181,7 @@ public final class TrinityLakeCatalog
   @Override
   public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges)
       throws NoSuchTableException {
-    OpenedTable table = open(ident, statement(), "write");
-    retiredLogs.add(spark, table.path());
-    return new ClassicTable(spark, table);
+    return loadForWriting(ident, statement());
   }
 
   @Override
@@ -196,6 +195,19 @@ public final class TrinityLakeCatalog
     Statement statement = statement();
     ObjectNode arguments = arguments(ident, statement).put("timestamp_micros", timestampMicros);
     return face(open(ident, arguments), statement);
+  }
+
+  /**
+   * The table's own number of the state that it had at a version of the lakehouse, or at a time.
+   *
+   * @param table catalog, namespace and name
+   */
+  long restorePoint(List<String> table, Long version, Long timestampMicros) {
+    ObjectNode arguments =
+        arguments(Identifier.of(new String[] {table.get(1)}, table.get(2)), statement());
+    arguments.put("version", version == null ? null : version.toString());
+    arguments.put("timestamp_micros", timestampMicros);
+    return engine.call("table_restore_point", arguments).get("delta_version").asLong();
   }
 
   // --- tables: changing -------------------------------------------------------------------------
@@ -330,6 +342,23 @@ public final class TrinityLakeCatalog
           arguments.put("namespace", SystemTable.NAMESPACE);
           return engine.call("system_table", limit < 0 ? arguments : arguments.put("limit", limit));
         });
+  }
+
+  /**
+   * A table that its own statement reads, too.
+   *
+   * <p>Spark remembers one table for each name in a statement, so the source must be writable like
+   * the target; the engine is told of the reading.
+   */
+  private Table loadTarget(Identifier ident, Statement statement) throws NoSuchTableException {
+    open(ident, statement, "read");
+    return loadForWriting(ident, statement);
+  }
+
+  private Table loadForWriting(Identifier ident, Statement statement) throws NoSuchTableException {
+    OpenedTable table = open(ident, statement, "write");
+    retiredLogs.add(spark, table.path());
+    return new ClassicTable(spark, table);
   }
 
   private Table face(OpenedTable table, Statement statement) {

@@ -24,7 +24,9 @@ public final class TrinityLakeSparkExtension
           return new TrinityLakeSqlParser(spark, parser);
         });
     extensions.injectHintResolutionRule(StatementRule::new);
-    extensions.injectCheckRule(StatementCheck::new);
+    extensions.injectHintResolutionRule(RestoreRule::new);
+    extensions.injectPostHocResolutionRule(RefusalRule::new);
+    extensions.injectCheckRule(spark -> new StatementCheck());
     return BoxedUnit.UNIT;
   }
 
