@@ -182,6 +182,8 @@ def _read_rest(client: socket.socket, data: bytes) -> None:
     """Take the whole request in, as a reply to half of one would be a reset connection."""
     head, end, body = data.partition(_HEADER_END)
     length = _LENGTH.search(head)
+    if b"100-continue" in head.lower():
+        return  # the client waits for leave to send the rest
     missing = int(length.group(1)) - len(body) if end and length else 0
     while missing > 0:
         missing -= len(client.recv(_CHUNK)) or missing

@@ -128,13 +128,13 @@ class ServerSuite(StorageConformance):
     def test_lost_reply(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A create that was applied, though its reply was lost, is never reported as failed."""
         proxy.break_with(Fault(Effect.DROP_REPLY, self.creates, times=1))
-        assert _outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
         assert storage.read("a") == b"mine"
 
     def test_replies_stay_lost(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """The same if every attempt's reply is lost."""
         proxy.break_with(Fault(Effect.DROP_REPLY, self.creates))
-        assert _outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
         assert storage.read("a") == b"mine"
 
     def test_lost_reply_of_a_loser(
@@ -143,27 +143,27 @@ class ServerSuite(StorageConformance):
         """A create that lost is not reported as won, though its reply was lost."""
         storage.create("a", b"theirs")
         proxy.break_with(Fault(Effect.DROP_REPLY, self.creates, times=1))
-        assert _outcome(shaky, "a", b"mine") in ("exists", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("exists", "unknown")
         assert storage.read("a") == b"theirs"
 
     def test_lost_request(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A create that never arrived is sent again."""
         proxy.break_with(Fault(Effect.DROP_REQUEST, self.creates, times=1))
-        assert _outcome(shaky, "a", b"mine") in ("created", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("created", "unknown")
         proxy.break_with(None)
-        assert _outcome(shaky, "b", b"mine") == "created"
+        assert outcome(shaky, "b", b"mine") == "created"
         assert storage.read("b") == b"mine"
 
     def test_requests_stay_lost(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A create of which no attempt arrives is not reported as applied."""
         proxy.break_with(Fault(Effect.DROP_REQUEST, self.creates))
-        assert _outcome(shaky, "a", b"mine") in ("unknown", "failed")
+        assert outcome(shaky, "a", b"mine") in ("unknown", "failed")
         assert not storage.exists("a")
 
     def test_late_reply(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A reply within the timeout is waited for."""
         proxy.break_with(Fault(Effect.DELAY_REPLY, self.creates, seconds=0.4))
-        assert _outcome(shaky, "a", b"mine") == "created"
+        assert outcome(shaky, "a", b"mine") == "created"
         assert storage.read("a") == b"mine"
 
     def test_reply_after_the_timeout(
@@ -171,7 +171,7 @@ class ServerSuite(StorageConformance):
     ) -> None:
         """A create whose reply comes too late is never reported as failed."""
         proxy.break_with(Fault(Effect.DELAY_REPLY, self.creates, seconds=2.5, times=1))
-        assert _outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("created", "exists", "unknown")
         assert storage.read("a") == b"mine"
 
     # --- the server refuses ---------------------------------------------------------------------
@@ -180,13 +180,13 @@ class ServerSuite(StorageConformance):
         """A create that was throttled is sent again."""
         answer = self.answers.throttled
         proxy.break_with(Fault(Effect.ANSWER, self.creates, times=1, answer=answer))
-        assert _outcome(shaky, "a", b"mine") == "created"
+        assert outcome(shaky, "a", b"mine") == "created"
         assert storage.read("a") == b"mine"
 
     def test_throttled_for_ever(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A create that stays throttled has failed for certain."""
         proxy.break_with(Fault(Effect.ANSWER, self.creates, answer=self.answers.throttled))
-        assert _outcome(shaky, "a", b"mine") in ("failed", "unknown")
+        assert outcome(shaky, "a", b"mine") in ("failed", "unknown")
         assert not storage.exists("a")
 
     def test_conflict_without_an_object(
@@ -197,14 +197,14 @@ class ServerSuite(StorageConformance):
             return  # the protocol has no such answer
         answer = self.answers.conflict
         proxy.break_with(Fault(Effect.ANSWER, self.creates, times=1, answer=answer))
-        assert _outcome(shaky, "a", b"mine") == "created"
+        assert outcome(shaky, "a", b"mine") == "created"
         assert storage.read("a") == b"mine"
 
     def test_denied_create(self, storage: Storage, shaky: Storage, proxy: FaultProxy) -> None:
         """A create that is forbidden has failed for certain, and says so at once."""
         proxy.break_with(Fault(Effect.ANSWER, self.creates, answer=self.answers.denied))
         begun = time.monotonic()
-        assert _outcome(shaky, "a", b"mine") == "failed"
+        assert outcome(shaky, "a", b"mine") == "failed"
         assert time.monotonic() - begun < 5
         assert not storage.exists("a")
 
@@ -235,7 +235,7 @@ class ServerSuite(StorageConformance):
         """Without a server everything fails; a create that was never sent has failed for sure."""
         proxy.close()
         assert_every_read_fails(shaky)
-        assert _outcome(shaky, "a", b"1") in ("failed", "unknown")
+        assert outcome(shaky, "a", b"1") in ("failed", "unknown")
         for call in (lambda: shaky.write("a", b"1"), lambda: shaky.delete("a")):
             with pytest.raises(StorageError):
                 call()
@@ -245,7 +245,7 @@ class ServerSuite(StorageConformance):
         proxy.close()
         gone = server.through(proxy.address)
         with open_storage(gone.url(prefix), {**self.options(gone), **self.impatient}) as storage:
-            assert _outcome(storage, "a", b"1") == "failed"
+            assert outcome(storage, "a", b"1") == "failed"
 
     def test_stranger(self, server: Server, prefix: str) -> None:
         """Wrong credentials are a failure that says so; nothing is reported as absent."""
@@ -254,7 +254,7 @@ class ServerSuite(StorageConformance):
         options = {**self.options(server), **self.impatient, **self.stranger}
         with open_storage(server.url(prefix), options) as storage:
             assert_every_read_fails(storage, reads=self.reads_of_a_stranger())
-            assert _outcome(storage, "a", b"1") == "failed"
+            assert outcome(storage, "a", b"1") == "failed"
 
     def reads_of_a_stranger(self) -> tuple[str, ...]:
         """The operations that the server refuses to a stranger."""
@@ -267,10 +267,10 @@ class ServerSuite(StorageConformance):
         options = {**self.options(server), **self.impatient}
         with open_storage(self.missing, options) as storage:
             assert_every_read_fails(storage)
-            assert _outcome(storage, "a", b"1") == "failed"
+            assert outcome(storage, "a", b"1") == "failed"
 
 
-def _outcome(storage: Storage, path: str, data: bytes) -> str:
+def outcome(storage: Storage, path: str, data: bytes) -> str:
     """What a create reports; "not found" would be an error of the test."""
     try:
         storage.create(path, data)

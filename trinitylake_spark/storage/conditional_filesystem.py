@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from trinitylake_spark.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from trinitylake_spark.storage.attempts import Attempts, storage_failure
 from trinitylake_spark.storage.base import Storage
-from trinitylake_spark.storage.paths import check_path, check_prefix
+from trinitylake_spark.storage.paths import check_path, check_prefix, escape, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Larger ones go up in several requests, which are not all conditional.
 _MAX_BYTES = 50 * 2**20 - 1
+# A character that a filesystem reads as the start of something else than a name, and characters
+# that its service replaces by others (`azure.py` escapes the same).
+_MISREAD = {"abfs": "?", "gs": "#"}
+_REPLACED = {"abfs": "\\", "gs": ""}
 
 
 class ConditionalFilesystemStorage(Storage):
@@ -29,8 +33,9 @@ class ConditionalFilesystemStorage(Storage):
         self._fs = fs
         self._root = f"{root}/"
         self._container = root.partition("/")[0]
-        scheme = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
-        self.url = f"{scheme}://{self._root}"
+        self._scheme = "abfs" if "abfs" in fs.protocol else "gs"
+        self._misread, self._replaced = _MISREAD[self._scheme], _REPLACED[self._scheme]
+        self.url = f"{self._scheme}://{self._root}"
         self._attempts = attempts
         self._container_seen = False
 
@@ -83,7 +88,8 @@ class ConditionalFilesystemStorage(Storage):
         """List one folder and, of its subfolders, those that start with the prefix."""
         check_prefix(prefix)
         cut = len(self._root)
-        return sorted(key[cut:] for key in self._names("list", prefix, self._root + prefix))
+        found = self._names("list", prefix, self._root + escape(prefix, self._replaced))
+        return sorted(unescape(key[cut:], self._replaced) for key in found)
 
     def _names(self, operation: str, path: str, start: str) -> Iterator[str]:
         try:
@@ -146,4 +152,10 @@ class ConditionalFilesystemStorage(Storage):
 
     def _key(self, path: str) -> str:
         check_path(path)
-        return self._root + path
+        if self._misread in path:
+            raise UnsupportedError(
+                f"{type(self._fs).__name__} takes {self._misread!r} in {path!r} for something "
+                f"else than a part of the name. Open {self._scheme}:// without fsspec.",
+                path=path,
+            )
+        return self._root + escape(path, self._replaced)

@@ -154,14 +154,12 @@ class ObjectStorage(Storage):
         """List one folder and, of its subfolders, those that start with the prefix."""
         check_prefix(prefix)
         folder, _, start = prefix.rpartition("/")
-        parent = self._prefix + self._spell(folder)
-        keys = self._keys(parent, self._spell(start))
+        parent = self._prefix + escape(folder, self._replaced)
+        keys = self._keys(parent, escape(start, self._replaced))
         found = self._guard("list", prefix, lambda: list(keys))
         self._container_seen = True
         cut = len(self._prefix)
-        if self._replaced:
-            return sorted(unescape(key[cut:], self._replaced) for key in found)
-        return sorted(key[cut:] for key in found)
+        return sorted(unescape(key[cut:], self._replaced) for key in found)
 
     def _keys(self, parent: str, start: str) -> Iterator[str]:
         inside = parent.removesuffix("/")
@@ -244,10 +242,7 @@ class ObjectStorage(Storage):
 
     def _key(self, path: str) -> str:
         check_path(path)
-        return self._prefix + self._spell(path)
-
-    def _spell(self, path: str) -> str:
-        return escape(path, self._replaced) if self._replaced else path
+        return self._prefix + escape(path, self._replaced)
 
 
 def open_objects(

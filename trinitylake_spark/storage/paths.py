@@ -68,14 +68,15 @@ def escape(path: str, characters: str) -> str:
     """Spell a path without ``characters``, which a storage forbids or replaces by others.
 
     They become ``%`` and two hexadecimal digits, and so does ``%`` itself; ``unescape`` undoes it.
+    Without characters the path stays as it is.
     """
-    for character in f"%{characters}":
+    for character in f"%{characters}" if characters else "":
         path = path.replace(character, f"%{ord(character):02X}")
     return path
 
 
 def unescape(path: str, characters: str) -> str:
     """Undo ``escape`` with the same ``characters``."""
-    for character in f"{characters}%":
+    for character in f"{characters}%" if characters else "":
         path = path.replace(f"%{ord(character):02X}", character)
     return path

@@ -23,7 +23,8 @@ _EXISTS = 412
 _CONFLICT = 409
 _TIMEOUT = 408
 _ABSENT = 404
-_NO_BUCKET = "NoSuchBucket"
+# The code of a missing object; a head's answer has no body, so its code is the status.
+_NO_OBJECT = ("NoSuchKey", "404")
 
 
 class S3FilesystemStorage(Storage):
@@ -42,12 +43,7 @@ class S3FilesystemStorage(Storage):
         self.url = f"s3://{self._bucket}/{self._prefix}"
         self._attempts = attempts
         self._bucket_seen = False
-        if not fs._kwargs_helper.filter_dict("put_object", {"IfNoneMatch": "*"}):  # noqa: SLF001
-            # s3fs drops what the client below it does not know, and the put would replace.
-            raise UnsupportedError(
-                "The botocore below s3fs knows no conditional put. "
-                "Install a newer one: pip install --upgrade s3fs"
-            )
+        self._conditional = False
 
     def read(self, path: str) -> bytes:
         """Return the whole object."""
@@ -66,6 +62,7 @@ class S3FilesystemStorage(Storage):
     def create(self, path: str, data: bytes) -> None:
         """Put the object on the condition that there is none."""
         key = self._key(path)
+        self._check_conditional()
         self._attempts.create(lambda: self._create_once(path, key, data))
 
     def delete(self, path: str) -> None:
@@ -109,6 +106,18 @@ class S3FilesystemStorage(Storage):
             data: bytes = await body.read()
         return data
 
+    def _check_conditional(self) -> None:
+        """Refuse a client that knows no conditional put: s3fs would drop the condition."""
+        if self._conditional:
+            return
+        sync(self._fs.loop, self._fs.set_session)
+        if not self._fs._kwargs_helper.filter_dict("put_object", {"IfNoneMatch": "*"}):  # noqa: SLF001
+            raise UnsupportedError(
+                "The botocore below s3fs knows no conditional put. "
+                "Install a newer one: pip install --upgrade s3fs"
+            )
+        self._conditional = True
+
     def _create_once(self, path: str, key: str, data: bytes) -> None:
         try:
             self._fs.call_s3("put_object", Bucket=self._bucket, Key=key, Body=data, IfNoneMatch="*")
@@ -137,7 +146,7 @@ class S3FilesystemStorage(Storage):
 
     def _check_absent(self, operation: str, path: str, error: Exception) -> None:
         status, code = _answer(error)
-        if status != _ABSENT or code == _NO_BUCKET:
+        if status != _ABSENT or code not in _NO_OBJECT:
             self._fail(operation, path, error)
 
     def _fail(self, operation: str, path: str, error: Exception) -> NoReturn:
