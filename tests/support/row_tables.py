@@ -144,6 +144,8 @@ class Session:
     def __init__(self, tables: Tables, catalog: Catalog) -> None:
         self.tables = tables
         self.catalog = catalog
+        self.meanwhile: Callable[[], object] | None = None
+        """Called once, when the next writing statement has read and not yet written."""
 
     # --- transactions ----------------------------------------------------------------------------
 
@@ -339,6 +341,9 @@ class Session:
         }
         actions = [(kind, {**body, "dataChange": changes_data}) for kind, body in files]
         entry = Entry((("commitInfo", info), *actions))
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
         return _raising(lambda: target.log.write(target.next, entry))
 
     def _opened(self, log: Log) -> _Opened:
