@@ -16,6 +16,7 @@ what is too large afterwards is split as usual.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trinitylake_spark.format.nodefile import Message
-    from trinitylake_spark.tree.limits import Limits
+    from trinitylake_spark.tree.limits import Limits, Room
     from trinitylake_spark.tree.work import Workspace
 
+_ONLY_BULK = sys.maxsize
+_ROW_BYTES = 17
 _INNER_FILE_BYTES = 1300
 """An inner node's file without table and buffer."""
 
@@ -41,6 +44,16 @@ class Pieces(NamedTuple):
     nodes: Sequence[WorkNode | str]
     keys: Sequence[str] = ()
     values: Sequence[str] = ()
+
+
+class Group:
+    """Messages for one child, and about how many bytes they take."""
+
+    __slots__ = ("bytes", "messages")
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.bytes = 0
 
 
 class Flusher:
@@ -57,11 +70,14 @@ class Flusher:
 
     # --- flush ---------------------------------------------------------------------------------
 
-    def drain(self, node: WorkNode, target: int) -> None:
+    def drain(self, node: WorkNode, target: int) -> bool:
         """Move messages of an inner node down until at most ``target`` bytes are left in it.
 
-        Children with the most pending bytes go first. Deletes of the node's own pivots are the
-        last resort, as each of them touches two children a level.
+        Children with the most pending bytes go first, those with a lot in any case. Deletes of
+        the node's own pivots are the last resort: each of them touches two children a level.
+
+        Returns:
+            whether anything went down.
         """
         messages = list(node.buffer.values())
         where, groups, doomed = self._route(node, messages)
@@ -76,10 +92,11 @@ class Flusher:
             _splice(node, i, i + 1, self._deliver(child, groups[i]))
         self._delete_pivots(node, doomed)
         self._work.finish_leaves(node, self._limits.min_keys)
+        return bool(chosen or doomed)
 
     def _route(
         self, node: WorkNode, messages: Sequence[Message]
-    ) -> tuple[list[int], dict[int, list[Message]], list[str]]:
+    ) -> tuple[list[int], dict[int, Group], list[str]]:
         """Sort messages by the child they belong to; apply sets of pivots at once.
 
         Returns:
@@ -88,55 +105,67 @@ class Flusher:
         """
         keys, values, n = node.keys, node.values, len(node.keys)
         where: list[int] = []
-        groups: dict[int, list[Message]] = {}
+        groups: dict[int, Group] = {}
         doomed: list[str] = []
         for message in messages:
-            i = bisect_left(keys, message.key)
-            if i == n or keys[i] != message.key:
-                groups.setdefault(i, []).append(message)
-            elif message.value is None:
-                doomed.append(message.key)
+            key, value, txn = message
+            i = bisect_left(keys, key)
+            if i == n or keys[i] != key:
+                group = groups.get(i)
+                if group is None:
+                    group = groups[i] = Group()
+                group.messages.append(message)
+                group.bytes += len(key) + len(value or "") + len(txn) + _ROW_BYTES
+            elif value is None:
+                doomed.append(key)
                 i = _DOOMED
             else:
-                values[i] = message.value
+                values[i] = value
                 i = _PIVOT
             where.append(i)
         return where, groups, doomed
 
-    def _choose(self, groups: dict[int, list[Message]], target: int) -> tuple[list[int], int]:
+    def _choose(self, groups: dict[int, Group], target: int) -> tuple[list[int], int]:
         """Choose children, largest group first; return them and the bytes that stay."""
-        sizes = sorted(((buffer_bytes(g), i) for i, g in groups.items()), reverse=True)
-        pending = sum(size for size, _ in sizes)
+        pending = sum(group.bytes for group in groups.values())
         chosen = []
-        for size, i in sizes:
-            if pending <= target and size < self._limits.bulk_bytes:
+        for i, group in sorted(groups.items(), key=lambda item: -item[1].bytes):
+            if pending <= target and group.bytes < self._limits.bulk_bytes:
                 break
             chosen.append(i)
-            pending -= size
+            pending -= group.bytes
         return chosen, pending
 
-    def _deliver(self, child: WorkNode, messages: list[Message]) -> Pieces:
+    def _deliver(self, child: WorkNode, group: Group) -> Pieces:
         """Give messages to a child; return what takes its place."""
         if child.is_leaf:
-            child.apply(messages)
+            child.apply(group.messages)
             return self._split(child)
-        child.receive(messages)
-        return self._fit(child, buffer_bytes(messages))
+        child.receive(group.messages)
+        return self._fit(child, group.bytes)
 
     def _fit(self, node: WorkNode, arriving: int = 0) -> Pieces:
         """Make a node keep its limits; return what takes its place."""
         if not node.is_leaf:
-            self.relieve(node, arriving)
+            self._relieve(node, arriving)
         return self._split(node)
 
-    def relieve(self, node: WorkNode, arriving: int) -> None:
-        """Flush an inner node that holds more than it may, down to half of that."""
+    def _relieve(self, node: WorkNode, arriving: int) -> None:
+        """Flush an inner node that holds more than it should."""
         while node.buffer:
             rest = _INNER_FILE_BYTES + node.table_bytes(self._limits.order)
-            room = self._limits.inner_buffer(rest, arriving)
-            if node.buffer_bytes() <= room:
+            if self._fits(node, self._limits.inner_room(rest, arriving)):
                 return
-            self.drain(node, room // 2)
+
+    def _fits(self, node: WorkNode, room: Room) -> bool:
+        """Flush a node that holds too much to half of that; tell whether nothing was to be done."""
+        held = node.buffer_bytes()
+        if held > room.most:
+            # Groups are measured in characters; if that misleads, everything goes.
+            if not self.drain(node, room.most // 2):
+                self.drain(node, 0)
+            return False
+        return held <= room.usual or not self.drain(node, _ONLY_BULK)
 
     def drain_all(self, node: WorkNode, height: int) -> None:
         """Flush every message in a subtree down to tables.
@@ -177,10 +206,8 @@ class Flusher:
                 root = self._shrink(root)
             else:
                 rest = fixed + root.table_bytes(self._limits.order)
-                room = self._limits.root_buffer(rest, kept)
-                if root.buffer_bytes() <= room:
+                if self._fits(root, self._limits.root_room(rest, kept)):
                     return root
-                self.drain(root, room // 2)
 
     def _grow(self, root: WorkNode) -> WorkNode:
         """Put a new root above one with too many keys; the buffer stays in the root."""
@@ -245,6 +272,7 @@ class Flusher:
 
     def _join(self, left: WorkNode, right: WorkNode) -> Pieces:
         """Join two neighbours whose pivot is gone."""
+        _check_depth(left, right)
         if left.is_leaf:
             seam = Pieces([])
         else:
@@ -255,17 +283,11 @@ class Flusher:
 
     def _merge(self, left: WorkNode, key: str, value: str, right: WorkNode) -> Pieces:
         """Join two neighbours and the pivot between them."""
+        _check_depth(left, right)
         return self._united(left, Pieces([], [key], [value]), right)
 
     def _united(self, left: WorkNode, middle: Pieces, right: WorkNode) -> Pieces:
-        """Make one node of two and of what lies between them, and make that keep its limits.
-
-        Raises:
-            CorruptError: one is a leaf and the other is not, so the tree is of no one depth.
-        """
-        if left.is_leaf != right.is_leaf and not middle.nodes:
-            path = next((each.origin[0] for each in (left, right) if each.origin), "")
-            raise corrupt_shape(path, "all leaves are at one depth", "a leaf beside an inner node")
+        """Make one node of two and of what lies between them, and make that keep its limits."""
         node = WorkNode(
             [*left.keys, *middle.keys, *right.keys],
             [*left.values, *middle.values, *right.values],
@@ -306,3 +328,14 @@ def _splice(node: WorkNode, start: int, stop: int, pieces: Pieces) -> None:
     node.children[start:stop] = pieces.nodes
     node.keys[start : stop - 1] = pieces.keys
     node.values[start : stop - 1] = pieces.values
+
+
+def _check_depth(left: WorkNode, right: WorkNode) -> None:
+    """Refuse to unite a leaf with an inner node.
+
+    Raises:
+        CorruptError: the tree that was read has leaves at several depths.
+    """
+    if left.is_leaf != right.is_leaf:
+        path = next((each.origin[0] for each in (left, right) if each.origin), "")
+        raise corrupt_shape(path, "all leaves are at one depth", "a leaf beside an inner node")

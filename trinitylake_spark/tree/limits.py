@@ -9,8 +9,17 @@ the numbers were measured with ``benchmarks/tree_core.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _KIB = 1024
+_ARRIVALS_HELD = 16
+
+
+class Room(NamedTuple):
+    """Bytes of flushable messages that a node may hold: usually, and at most."""
+
+    usual: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +30,20 @@ class Limits:
         order: N; at most N children and N - 1 keys a node.
         node_file_max_size_bytes: the definition's target; a node above it flushes.
         root_target_bytes: size that a root without big transactions stays below.
-        min_buffer_bytes: buffer that a root or inner node may always have (within the hard
-            limit), however large its table is.
-        max_buffer_bytes: most that batches make an inner node hold back.
-        bulk_bytes: once a node flushes, every child with at least this much pending gets it.
+        root_buffer_bytes: buffer that a root may have however large its table is.
+        inner_buffer_bytes: buffer that an inner node may always have.
+        batch_buffer_bytes: buffer that an inner node may have when batches arrive.
+        bulk_bytes: a child with at least this much pending in a node that holds more than it
+            usually does gets it at once: writing the child costs no more than keeping it.
     """
 
     order: int = 128
     node_file_max_size_bytes: int = 1024 * _KIB
     root_target_bytes: int = 56 * _KIB
-    min_buffer_bytes: int = 10 * _KIB
-    max_buffer_bytes: int = 128 * _KIB
-    bulk_bytes: int = 12 * _KIB
+    root_buffer_bytes: int = 10 * _KIB
+    inner_buffer_bytes: int = 20 * _KIB
+    batch_buffer_bytes: int = 128 * _KIB
+    bulk_bytes: int = 32 * _KIB
 
     @property
     def max_keys(self) -> int:
@@ -44,7 +55,7 @@ class Limits:
         """Fewest keys of a node that is not the root: ceil(N/2) - 1."""
         return (self.order + 1) // 2 - 1
 
-    def root_buffer(self, rest: int, kept: int) -> int:
+    def root_room(self, rest: int, kept: int) -> Room:
         """Return how many bytes of flushable messages a root may hold.
 
         Args:
@@ -52,10 +63,10 @@ class Limits:
             kept: bytes of the messages that must stay. A root that is large because of them
                 may hold as much again: bigger groups go down for little more writing.
         """
-        wanted = max(self.root_target_bytes - rest - kept, self.min_buffer_bytes, kept // 2)
-        return max(min(wanted, self.node_file_max_size_bytes - rest - kept), 0)
+        usual = max(self.root_target_bytes - rest - kept, self.root_buffer_bytes)
+        return self._room(usual, max(usual, kept), rest + kept)
 
-    def inner_buffer(self, rest: int, arriving: int) -> int:
+    def inner_room(self, rest: int, arriving: int) -> Room:
         """Return how many bytes of messages an inner node may hold.
 
         Args:
@@ -63,5 +74,9 @@ class Limits:
             arriving: bytes of the messages that come in together. The node is rewritten for
                 each such group, so what it holds back should be in proportion to it.
         """
-        wanted = max(min(8 * arriving, self.max_buffer_bytes), self.min_buffer_bytes)
-        return max(min(wanted, self.node_file_max_size_bytes - rest), 0)
+        batch = min(_ARRIVALS_HELD * arriving, self.batch_buffer_bytes)
+        return self._room(self.inner_buffer_bytes, max(self.inner_buffer_bytes, batch), rest)
+
+    def _room(self, usual: int, most: int, rest: int) -> Room:
+        left = max(self.node_file_max_size_bytes - rest, 0)
+        return Room(min(usual, left), min(most, left))

@@ -71,12 +71,6 @@ def buffer_bytes(messages: Collection[Message]) -> int:
     )
 
 
-def message_bytes(message: Message) -> int:
-    """Return the bytes of one message, rounded up."""
-    key, value, txn = message
-    return rows_bytes(1) + text_bytes((key, value or "", txn))
-
-
 def memory_bytes(node: NodeFile) -> int:
     """Return about how much memory a decoded node takes."""
     texts: Sequence[Sequence[str]] = (

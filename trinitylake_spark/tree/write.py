@@ -72,7 +72,8 @@ def apply(
     fixed = system_bytes(system)
     kept_bytes = buffer_bytes(kept)
     rest = fixed + table_bytes(root.keys, root.values, len(root.children), limits.order)
-    if root.children and buffer_bytes(older.values()) <= limits.root_buffer(rest, kept_bytes):
+    room = limits.root_room(rest, kept_bytes)
+    if root.children and buffer_bytes(older.values()) <= room.usual:
         buffer = [*older.values(), *kept]
         return TreeChange(NodeFile(system, root.keys, root.values, root.children, buffer))
     workspace = Workspace(store, limits.order, ids, clock)
