@@ -60,6 +60,12 @@ class Plan:
     entries: dict[int, Entry] = field(default_factory=dict)
     undone: dict[tuple[int, str], tuple[Files, Files]] = field(default_factory=dict)
 
+    def undone_of(self, position: int) -> tuple[set[str], set[str]]:
+        """Return the keys of the files that one of theirs removed and added, where undone."""
+        found = [files for (at, _), files in self.undone.items() if at == position]
+        back = {key for removed, _ in found for key in removed}
+        return back, {key for _, added in found for key in added}
+
     def put_back(self) -> list[Action]:
         """Return the removals to take back; what an undone compaction wrote stays away."""
         written = {key for _, added in self.undone.values() for key in added}
@@ -104,10 +110,21 @@ class DataRules:
         if self._serializable:
             self._check_reads(mine, theirs)
         plan = Plan()
+        known = -1
+        while known != len(plan.undone):
+            # What is undone for one entry also changes what another one must overwrite.
+            known = len(plan.undone)
+            plan.entries = self._follow_all(mine, theirs, plan)
+        return plan
+
+    def _follow_all(
+        self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their], plan: Plan
+    ) -> dict[int, Entry]:
+        """Return those of my entries that must read differently, by position."""
+        entries: dict[int, Entry] = {}
         lost: set[str] = set()
         for position, (staged, change) in enumerate(mine):
-            gone = change.removed & lost
-            if gone:
+            if change.removed & lost:
                 raise RefusedError(
                     "an entry of this transaction works on what a compaction of its own would have"
                     " written, and that compaction must leave files out",
@@ -115,9 +132,9 @@ class DataRules:
                 )
             entry = self._follow(staged.entry, change, theirs, plan)
             if entry is not staged.entry:
-                plan.entries[position] = entry
+                entries[position] = entry
                 lost |= change.added - {file_key(a) for a in entry.adds}
-        return plan
+        return entries
 
     def _check_marks(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> None:
         """Progress of streaming queries and domains of metadata have one writer at a time."""
@@ -266,10 +283,11 @@ class DataRules:
             if met:
                 wanted |= self._undo(position, their, met, plan)
             return
-        overwrite.already_gone(their.change.removed)
-        if their.change.added:
+        back, away = plan.undone_of(position)
+        overwrite.already_gone(their.change.removed - back)
+        if their.change.added - away:
             for action in their.load().adds:
-                if self._in_scope(change, action):
+                if file_key(action) not in away and self._in_scope(change, action):
                     overwrite.also_remove(action)
 
     def _scopes(self, change: Change, their: Change) -> set[bool | None]:
@@ -334,7 +352,7 @@ class _Overwrite:
         self._gone: set[str] = set()
         self._more: dict[str, Action] = {}
 
-    def already_gone(self, keys: frozenset[str]) -> None:
+    def already_gone(self, keys: AbstractSet[str]) -> None:
         """These files were removed meanwhile."""
         self._gone |= keys
         for key in keys:

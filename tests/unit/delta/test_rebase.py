@@ -307,3 +307,21 @@ def test_writer_that_recorded_nothing_is_judged_by_the_log() -> None:
     bench.follow(base, bench.stage(base, update(add("m"), remove("f2"))), theirs)
     with pytest.raises(CommitConflictError):
         bench.follow(base, bench.stage(base, update(add("m"), remove("f1"))), theirs)
+
+
+def test_overwrite_after_an_undo_in_one_transaction() -> None:
+    """An UPDATE undoes their compaction; the OVERWRITE that follows replaces what came back."""
+    bench = Bench("undo-overwrite")
+    base = bench.commit(bench.create(), insert(*FOUR))
+    mine = [
+        update(add("m1"), remove("f1")),
+        overwrite(add("m2"), *(remove(f) for f in ("m1", "f2", "f3", "f4"))),
+    ]
+    compaction = optimize(add("c"), remove("f1"), remove("f2"))
+    definition, _ = bench.rebase(base, mine, [compaction])
+
+    assert live_files(bench.entries(definition)) == {"m2"}
+    definition, _ = bench.rebase(
+        base, [overwrite(add("m2"), *(remove(f"f{i}") for i in range(1, 5)))], [compaction]
+    )
+    assert live_files(bench.entries(definition)) == {"m2"}
