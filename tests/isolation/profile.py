@@ -13,6 +13,6 @@ FACTOR = int(os.environ.get("TRINITYLAKE_PROOFS", "1"))
 
 
 def seeds(number: int) -> list[int]:
-    """Return the seeds to run: ``number`` of them times the factor, or the one to replay."""
+    """Return the seeds to run: ``number`` times the factor, or only the one to replay."""
     only = os.environ.get("TRINITYLAKE_SEED")
     return list(range(1, number * FACTOR + 1)) if only is None else [int(only)]
