@@ -123,6 +123,7 @@ class DataRules:
         """Return those of my entries that must read differently, by position."""
         entries: dict[int, Entry] = {}
         lost: set[str] = set()
+        taken: set[str] = set()
         for position, (staged, change) in enumerate(mine):
             if change.removed & lost:
                 raise RefusedError(
@@ -130,7 +131,7 @@ class DataRules:
                     " written, and that compaction must leave files out",
                     _RERUN,
                 )
-            entry = self._follow(staged.entry, change, theirs, plan)
+            entry = self._follow(staged.entry, change, theirs, plan, taken)
             if entry is not staged.entry:
                 entries[position] = entry
                 lost |= change.added - {file_key(a) for a in entry.adds}
@@ -182,9 +183,16 @@ class DataRules:
             for partition in their.change.partitions
         )
 
-    def _follow(self, entry: Entry, change: Change, theirs: Sequence[Their], plan: Plan) -> Entry:
+    def _follow(
+        self,
+        entry: Entry,
+        change: Change,
+        theirs: Sequence[Their],
+        plan: Plan,
+        taken: set[str],
+    ) -> Entry:
         """Let one entry of mine follow all of theirs; return it as it must read then."""
-        overwrite = _Overwrite(entry)
+        overwrite = _Overwrite(entry, taken)
         wanted = set(change.removed)
         left_out: set[str] = set()
         for position, their in enumerate(theirs):
@@ -345,9 +353,15 @@ class DataRules:
 
 
 class _Overwrite:
-    """Collects how the removals of an overwriting entry change."""
+    """Collects how the removals of an overwriting entry change.
 
-    def __init__(self, entry: Entry) -> None:
+    Args:
+        entry: as its writer wrote it.
+        taken: files of theirs that earlier entries of mine remove; more are added to it.
+    """
+
+    def __init__(self, entry: Entry, taken: set[str]) -> None:
+        self._taken = taken
         self._stamp = entry.commit_info.get("timestamp", 0)
         self._gone: set[str] = set()
         self._more: dict[str, Action] = {}
@@ -376,7 +390,9 @@ class _Overwrite:
             for kind, body in entry.actions
             if kind != "remove" or file_key(body) not in self._gone
         ]
-        actions.extend(("remove", body) for body in self._more.values())
+        fresh = {key: body for key, body in self._more.items() if key not in self._taken}
+        self._taken.update(fresh)
+        actions.extend(("remove", body) for body in fresh.values())
         return entry.replaced(actions)
 
 
