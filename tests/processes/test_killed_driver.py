@@ -46,7 +46,8 @@ def kill_somewhere(driver: Driver, number: int, usual: list[float], chance: rand
     statements = transaction(number)
     # Half of the kills hit the COMMIT, where a half-done change could become visible.
     position = chance.choice([0, 1, 2, 3, 4, 4, 4, 4])
-    victim, patience = statements[position], chance.uniform(0, 1.5 * usual[position])
+    victim = statements[position]
+    patience = chance.uniform(0, usual[position] * (3 if victim == "COMMIT" else 1))
     order = driver.start(*statements, progress=True)
     try:
         while driver.answer(order).get("at") != victim:

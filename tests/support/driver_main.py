@@ -41,6 +41,7 @@ def open_session(settings: dict[str, str]) -> SparkSession:
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": _QUICK,
         "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
     }.items():
         builder = builder.config(key, value)
     return tl.configure(builder, catalog="lake", **settings).getOrCreate()
