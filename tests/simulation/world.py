@@ -40,7 +40,7 @@ class World:
         self._alive: list[int] = []
         self._current = 0
 
-    # --- the clock and the identifiers of all writers ----------------------------------------------
+    # --- the clock and the identifiers of all writers --------------------------------------------
 
     def now_millis(self) -> int:
         """Return the time; it moves on by itself now and then, sometimes far."""

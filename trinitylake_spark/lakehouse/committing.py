@@ -55,6 +55,7 @@ def emitter(write: WriteNodes, order: int) -> Emit:
     """Return what the tree calls to have nodes of one order written."""
 
     def emit(nodes: dict[str, NodeFile]) -> None:
+        """Write them."""
         write(nodes, order)
 
     return emit

@@ -80,6 +80,7 @@ def key_changer(services: Services, base: Root, old: Layout, new: Layout) -> Cal
             )
 
     def rekey(key: str) -> str:
+        """Return the new key."""
         target = old.keys.decode(key)
         try:
             return new.keys.key(target)

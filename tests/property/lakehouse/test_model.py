@@ -356,8 +356,8 @@ class LakehouseMachine(RuleBasedStateMachine):
         """List a namespace through the transaction."""
         if ("ns", namespace) not in tx.wrote:
             tx.read.add(("ns", namespace))
-        if ("ns", namespace) in tx.content:
-            act = tx.real.tables if kind == "table" else tx.real.views
+        act = tx.real.tables if kind == "table" else tx.real.views
+        if self._expect(("ns", namespace) in tx.content, act, namespace):
             assert act(namespace) == _names(tx.content, kind, namespace)
             tx.listed.add(f"{kind} {namespace}")
 
