@@ -257,18 +257,18 @@ def test_own_commits_of_a_statement_are_no_conflict() -> None:
     """The second commit of one statement follows its first, and still minds everybody else."""
     bench = Bench("own")
     base = bench.commit(bench.create(), insert(*FOUR))
-    first = bench.stage(base, insert(add("m1")))
-    second = bench.stage(
-        first.definition,
-        optimize(add("c"), remove("m1"), remove("f1")),
-        own=frozenset({first.commit.unique}),
-    )
+    first = bench.stage(base, overwrite(add("m1"), *(remove(f"f{i}") for i in range(1, 5))))
+    own = frozenset({first.commit.unique})
+    second = bench.stage(first.definition, update(add("m2"), remove("m1")), own=own)
     definition = bench.follow(base, second, first.definition, first)
-    assert live_files(bench.entries(definition)) == {"f2", "f3", "f4", "c"}
+    assert live_files(bench.entries(definition)) == {"m2"}
 
-    other = bench.stage(first.definition, update(add("t"), remove("f1")))
-    definition = bench.follow(base, second, other.definition, first, other)
-    assert live_files(bench.entries(definition)) == {"f2", "f3", "f4", "m1", "t"}
+    foreign = bench.stage(first.definition, update(add("m2"), remove("m1")))
+    with pytest.raises(CommitConflictError):
+        bench.follow(base, foreign, first.definition, first)
+    other = bench.stage(first.definition, update(add("t"), remove("m1")))
+    with pytest.raises(CommitConflictError):
+        bench.follow(base, second, other.definition, first, other)
 
 
 def test_live_writer_is_sent_back() -> None:
