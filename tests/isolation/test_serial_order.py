@@ -17,16 +17,16 @@ from tests.support.statements import Client, create_tables, replay, state_at
 from trinitylake_spark.storage.memory import MemoryStorage
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_statements_mean_what_they_mean_alone(level: str, seed: int) -> None:
     """No client can tell that there were others (SERIALIZABLE), or came later (SNAPSHOT)."""
     storage = MemoryStorage(f"memory://serial-{level}-{seed}")
     tables = Tables(storage.url)
     create_tables(tables)
-    clients = [Client(tables, seed, n, level) for n in range(3)]
+    clients = [Client(tables, seed, n, level) for n in range(5)]
     running = [client.steps() for client in clients]
     chance = random.Random(seed)
-    while sum(len(client.runs) for client in clients) < 70:
+    while sum(len(client.runs) for client in clients) < 90:
         next(chance.choice(running))
 
     reader = tables.session()

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from tests.support.row_tables import Conflict, adding, row, values, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from tests.support.row_tables import Session, Tables
+    from tests.support.row_tables import Row, Session, Tables
 
 BRANCHES = ("north", "east", "south")
 ACCOUNTS = 3
 _DEPOSIT = 100
 TOTAL = len(BRANCHES) * ACCOUNTS * _DEPOSIT
 _LEDGER = "ledger"
+_TABLES = (*BRANCHES, _LEDGER)
 
 
 def create_bank(tables: Tables) -> int:
@@ -38,15 +39,17 @@ def create_bank(tables: Tables) -> int:
 
 def audit(session: Session, **when: Any) -> str:
     """Add everything up; return what is wrong, or nothing. ``when`` travels in time."""
-    entries = session.select(_LEDGER, **when)
+    return _wrong({table: session.select(table, **when) for table in _TABLES})
+
+
+def _wrong(rows: Mapping[str, list[Row]]) -> str:
     moved: Counter[tuple[str, int]] = Counter()
-    for entry in entries:
-        moved[entry["v"]["from"][0], entry["v"]["from"][1]] -= entry["v"]["amount"]
-        moved[entry["v"]["to"][0], entry["v"]["to"][1]] += entry["v"]["amount"]
+    for entry in rows[_LEDGER]:
+        transfer = entry["v"]
+        moved[transfer["from"][0], transfer["from"][1]] -= transfer["amount"]
+        moved[transfer["to"][0], transfer["to"][1]] += transfer["amount"]
     balances = {
-        (branch, key): value
-        for branch in BRANCHES
-        for key, value in values(session.select(branch, **when)).items()
+        (branch, key): value for branch in BRANCHES for key, value in values(rows[branch]).items()
     }
     if sum(balances.values()) != TOTAL:
         return f"the total is {sum(balances.values())}: {balances}"
@@ -108,13 +111,15 @@ class Teller:
             pass
 
     def _audit(self) -> Iterator[None]:
-        """Look twice in one transaction, with others at work in between."""
+        """Add everything up in one transaction, with others at work between its reads."""
         self._session.begin(self._level)
-        for _ in range(2):
+        rows = {}
+        for table in _TABLES:
             yield
-            fault = audit(self._session)
-            if fault:
-                self.faults.append(fault)
+            rows[table] = self._session.select(table)
+        fault = _wrong(rows)
+        if fault:
+            self.faults.append(fault)
         self._session.rollback()
 
 

@@ -17,8 +17,6 @@ from tests.support.row_tables import (
     Row,
     Session,
     Where,
-    adding,
-    multiple,
     row,
     where,
 )
@@ -36,8 +34,9 @@ LAYOUTS: Mapping[str, dict[str, Any]] = {
     "parts": {"partitioned": True},
     "strict": {"properties": {"trinitylake.conflict-detection": "strict"}},
 }
-_KEYS = 8
-_LONGEST = 3
+_KEYS = 6
+_VALUES = 8
+_LONGEST = 2
 
 
 @dataclass(frozen=True)
@@ -124,9 +123,9 @@ class Client:
 
     def _statement(self) -> Stmt:
         makers = (
-            (6, self._select),
+            (3, self._select),
             (6, self._update),
-            (4, self._insert),
+            (8, self._insert),
             (2, self._delete),
             (2, self._merge),
             (2, self._insert_select),
@@ -135,19 +134,14 @@ class Client:
         )
         weights, functions = zip(*makers, strict=True)
         make: Callable[[str], Stmt] = self._chance.choices(functions, weights)[0]
-        return make(self._chance.choice(list(LAYOUTS)))
+        return make(self._chance.choices(list(LAYOUTS), (3, 3, 1))[0])
 
     def _where(self) -> Where:
-        return self._chance.choice(
-            [
-                ALL,
-                where(k=self._chance.randrange(_KEYS)),
-                where(k=self._chance.randrange(_KEYS)),
-                where(p=self._chance.choice("xy")),
-                multiple(self._chance.randint(2, 9)),
-                multiple(1009),
-            ]
-        )
+        """A condition that some rows meet, or none until somebody adds one."""
+        by_value = where(v=self._chance.randrange(_VALUES))
+        by_key = where(k=self._chance.randrange(_KEYS))
+        by_partition = where(p=self._chance.choice("xy"))
+        return self._chance.choice([ALL, by_partition, by_key, by_value, by_value])
 
     def _new(self, value: int) -> Row:
         self._next += 1
@@ -162,22 +156,25 @@ class Client:
         )
 
     def _update(self, table: str) -> Stmt:
-        condition, number = self._where(), self._chance.randint(1, 9)
+        condition, number = self._where(), self._chance.randrange(1, _VALUES)
+
+        def change(before: Row) -> Row:
+            return {"v": (before["v"] + number) % _VALUES}
 
         def mean(state: State) -> int:
             hit = [r for r in state[table] if condition.matches(r)]
             for one in hit:
-                one["v"] += number
+                one.update(change(one))
             return len(hit)
 
         return Stmt(
             f"UPDATE {table} SET v = v + {number} WHERE {condition.text}",
-            lambda session: session.update(table, condition, adding(number)),
+            lambda session: session.update(table, condition, change),
             mean,
         )
 
     def _insert(self, table: str) -> Stmt:
-        new = self._new(self._chance.randint(1, 99))
+        new = self._new(self._chance.randrange(_VALUES))
         return Stmt(
             f"INSERT {table} {new}",
             lambda session: session.insert(table, new),
@@ -197,7 +194,7 @@ class Client:
 
     def _merge(self, table: str) -> Stmt:
         key = self._chance.randrange(_KEYS)
-        new = [row(key, self._chance.randint(1, 99), "xy"[key % 2])]
+        new = [row(key, self._chance.randrange(_VALUES), "xy"[key % 2])]
 
         def run(session: Session) -> None:
             session.merge(table, *new)
@@ -213,7 +210,7 @@ class Client:
         source, new = self._chance.choice(list(LAYOUTS)), self._new(0)
 
         def compute(rows: list[Row]) -> list[Row]:
-            return [{**new, "v": sum(r["v"] for r in rows)}]
+            return [{**new, "v": sum(r["v"] for r in rows) % _VALUES}]
 
         def mean(state: State) -> None:
             state[table] += compute(state[source])
@@ -226,7 +223,7 @@ class Client:
     def _overwrite(self, table: str) -> Stmt:
         partition = self._chance.choice(["x", "y", None]) if table == "parts" else None
         keys = [k for k in range(_KEYS) if partition in (None, "xy"[k % 2])]
-        new = [row(k, self._chance.randint(1, 99), "xy"[k % 2]) for k in keys]
+        new = [row(k, self._chance.randrange(_VALUES), "xy"[k % 2]) for k in keys]
 
         def run(session: Session) -> None:
             session.overwrite(table, *new, partition=partition)
