@@ -157,6 +157,7 @@ def race(writers: int, commits: int, commit: Callable[[int, int], bool]) -> dict
     waits: list[float] = []
 
     def work(writer: int) -> float:
+        """Run one writer to its end; return its seconds."""
         began = time.perf_counter()
         for number in range(commits):
             start = time.perf_counter()
@@ -205,6 +206,7 @@ def ours(writers: int, commits: int, latency: float, *, one_table: bool, engines
     storage.roots = 0
 
     def commit(writer: int, number: int) -> bool:
+        """One commit of one writer."""
         transaction = lakes[writer].begin()
         append(lakes[writer], transaction, names[writer], f"{writer}-{number}")
         try:
@@ -329,6 +331,7 @@ def icechunk(writers: int, commits: int) -> Result | None:
     attempts = count()
 
     def commit(writer: int, number: int) -> bool:
+        """One commit of one writer."""
         session = repository.writable_session("main")
         zarr.open_group(session.store)[f"a{writer}"][number] = number + 1
         for _ in range(1000):

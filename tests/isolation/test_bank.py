@@ -39,6 +39,7 @@ def test_tellers_in_threads(level: str, seed: int) -> None:
     tellers = [Teller(engines[n % 2], seed, n, level) for n in range(4)]
 
     def work(teller: Teller) -> None:
+        """One teller's day."""
         steps = teller.steps()
         while teller.done < 25:
             next(steps)

@@ -54,6 +54,7 @@ def test_t2_computed_from_t1(sessions: tuple[Session, Session], level: str, way:
     one, two = sessions
 
     def change() -> object:
+        """What commits in between."""
         return one.update("t1", where(k=1), setting(11))
 
     if way == "statement":

@@ -349,6 +349,7 @@ def test_insert_select_reads_its_source(stage: Stage, level: str) -> None:
     one, two = stage.actors(level)
 
     def double(rows: list[dict[str, int]]) -> list[dict[str, int | str]]:
+        """A row made of others."""
         return [row(4, sum(one["v"] for one in rows))]
 
     one.session.insert_select(stage.homes[2], stage.homes[1], double)

@@ -12,26 +12,15 @@ from tests.support.appenders import (
     create_tables,
     interleaved,
     read_all,
+    report,
     several_processes,
     threaded,
 )
-from tests.support.list_append import check
-from tests.support.row_tables import SNAPSHOT, Tables
+from tests.support.row_tables import Tables
 from trinitylake_spark.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def _report(history: History, level: str, seed: int) -> str:
-    """Say how to run it again, and what was found.
-
-    Rows of their own are no list to SNAPSHOT; the order of commits is promised to SERIALIZABLE.
-    """
-    rows = {key for key in history.final if key.startswith("r")} if level == SNAPSHOT else ()
-    found = check(history.txns, history.final, level, sets=rows)
-    again = [f"replay with TRINITYLAKE_SEED={seed}"] if found else []
-    return "\n".join([*again, *map(str, found)])
 
 
 @pytest.mark.parametrize("seed", seeds(10))
@@ -41,7 +30,7 @@ def test_interleaved_statements(level: str, seed: int) -> None:
     history = interleaved(Tables(storage.url), seed, level, clients=5, number=120)
     storage.clear()
 
-    assert _report(history, level, seed) == ""
+    assert report(history, level, seed) == ""
     assert history.commits > 15
 
 
@@ -67,7 +56,7 @@ def test_threads_of_one_engine(level: str, seed: int) -> None:
     history.final = read_all(tables)
     storage.clear()
 
-    assert _report(history, level, seed) == ""
+    assert report(history, level, seed) == ""
     assert history.commits > 20
 
 
@@ -79,5 +68,5 @@ def test_processes_on_local_storage(level: str, seed: int, tmp_path: Path) -> No
         url, seed, level, processes=2, clients=2, number=12 * min(FACTOR, 50)
     )
 
-    assert _report(history, level, seed) == ""
+    assert report(history, level, seed) == ""
     assert history.commits > 20

@@ -114,9 +114,11 @@ def test_cell(
     code = "+" if files == "other partition" else cell[earlier][KINDS.index(later)]
 
     def first() -> None:
+        """The earlier job."""
         _job(one, table, earlier, (1, 2), 7, parts=partitioned)
 
     def second() -> None:
+        """The later job, with the earlier one between its read and its commit."""
         if way == "statement":
             two.meanwhile = first
             _job(two, table, later, _FILES[files], 8, parts=partitioned)

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.support.list_append import APPEND, READ, Op, Txn
-from tests.support.row_tables import Conflict, Row, Tables, row, where
+from tests.support.list_append import APPEND, READ, Op, Txn, check
+from tests.support.row_tables import SNAPSHOT, Conflict, Row, Tables, row, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 _TABLES = ("u0", "u1", "r0", "r1")
@@ -167,6 +167,7 @@ def threaded(
     appenders = [Appender(tables, seed, first + n, level) for n in range(clients)]
 
     def work(appender: Appender) -> list[Txn]:
+        """Run one client to its end."""
         steps = appender.steps()
         while len(appender.txns) <= number:
             next(steps)
@@ -178,16 +179,25 @@ def threaded(
 
 
 def several_processes(
-    url: str, seed: int, level: str, *, processes: int, clients: int, number: int
+    url: str,
+    seed: int,
+    level: str,
+    *,
+    processes: int,
+    clients: int,
+    number: int,
+    storage: Mapping[str, str] | None = None,
 ) -> History:
     """Run threads in several processes on one lakehouse, each with an engine of its own."""
-    tables = Tables(url)
+    tables = Tables(url, storage)
     create_tables(tables)
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     workers = [
         context.Process(
-            target=_work, args=(url, seed, n, level, clients, number, results), daemon=True
+            target=_work,
+            args=((url, storage), seed, n, level, clients, number, results),
+            daemon=True,
         )
         for n in range(processes)
     ]
@@ -202,15 +212,34 @@ def several_processes(
             worker.join()
     errors = [report for report in reports if isinstance(report, str)]
     assert not errors, errors
-    return History([txn for report in reports for txn in report], read_all(Tables(url)))
+    return History([txn for report in reports for txn in report], read_all(Tables(url, storage)))
+
+
+def report(history: History, level: str, seed: int) -> str:
+    """Say how to run it again, and what was found.
+
+    Rows of their own are no list to SNAPSHOT; the order of commits is promised to SERIALIZABLE.
+    """
+    rows = {key for key in history.final if key.startswith("r")} if level == SNAPSHOT else ()
+    found = check(history.txns, history.final, level, sets=rows)
+    again = [f"replay with TRINITYLAKE_SEED={seed}"] if found else []
+    return "\n".join([*again, *map(str, found)])
 
 
 def _work(
-    url: str, seed: int, process: int, level: str, clients: int, number: int, results: Any
+    lake: tuple[str, Mapping[str, str] | None],
+    seed: int,
+    process: int,
+    level: str,
+    clients: int,
+    number: int,
+    results: Any,
 ) -> None:
     try:
         first = process * clients
-        results.put(threaded(Tables(url), seed, level, clients=clients, number=number, first=first))
+        results.put(
+            threaded(Tables(*lake), seed, level, clients=clients, number=number, first=first)
+        )
     except BaseException as error:
         results.put(f"process {os.getpid()}: {error!r}")
         raise

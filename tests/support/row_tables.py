@@ -89,31 +89,33 @@ class Tables:
 
     Args:
         url: of the lakehouse; it is created if there is none.
-        bridge: the engine; a new one if left out.
+        storage: options of its storage.
     """
 
-    def __init__(self, url: str, bridge: Bridge | None = None) -> None:
+    def __init__(self, url: str, storage: Mapping[str, str] | None = None) -> None:
         self.url = url
-        self.bridge = bridge or Bridge()
+        self.bridge = Bridge()
+        self._options = dict(storage or {})
         self._storages: dict[str, Storage] = {}
         self._entries: dict[str, Entry] = {}
 
     def session(self, **options: Any) -> Session:
         """Open a session; ``options`` as for ``catalog_open``, such as ``isolation``."""
-        return Session(self, self.bridge.open(self.url, **options))
+        return Session(self, self.bridge.open(self.url, storage=self._options, **options))
 
     def entry(self, log: Log, listed: str) -> Entry:
         """Return a listed entry, read where the naming rules put it."""
         name = _physical(listed)
         _, _, rest = log.path.partition("://")
         _, scheme, authority, path = rest.split("/", 3)
+        scheme = scheme.replace("s3a", "s3")
         folder = f"file:///{path}" if authority == "-" else f"{scheme}://{authority}/{path}"
         key = f"{folder}/{name}"
         found = self._entries.get(key)
         if found is None:
             storage = self._storages.get(folder)
             if storage is None:
-                storage = self._storages[folder] = open_storage(folder)
+                storage = self._storages[folder] = open_storage(folder, self._options)
             found = self._entries[key] = parse_entry(storage.read(f"_delta_log/{name}"), name)
         return found
 

@@ -159,9 +159,11 @@ class Client:
         condition, number = self._where(), self._chance.randrange(1, _VALUES)
 
         def change(before: Row) -> Row:
+            """SET v = (v + number) % _VALUES."""
             return {"v": (before["v"] + number) % _VALUES}
 
         def mean(state: State) -> int:
+            """Do it to rows."""
             hit = [r for r in state[table] if condition.matches(r)]
             for one in hit:
                 one.update(change(one))
@@ -185,9 +187,11 @@ class Client:
         condition = where(k=self._chance.randrange(_KEYS)) if self._often() else self._where()
 
         def run(session: Session) -> None:
+            """Do it in a session."""
             session.delete(table, condition)
 
         def mean(state: State) -> None:
+            """Do it to rows."""
             state[table] = [r for r in state[table] if not condition.matches(r)]
 
         return Stmt(f"DELETE {table} WHERE {condition.text}", run, mean)
@@ -197,9 +201,11 @@ class Client:
         new = [row(key, self._chance.randrange(_VALUES), "xy"[key % 2])]
 
         def run(session: Session) -> None:
+            """Do it in a session."""
             session.merge(table, *new)
 
         def mean(state: State) -> None:
+            """Do it to rows."""
             if not any(r["k"] == key for r in state[table]):
                 state[table] += [dict(r) for r in new]
             state[table] = [dict(new[0]) if r["k"] == key else r for r in state[table]]
@@ -210,12 +216,15 @@ class Client:
         source, new = self._chance.choice(list(LAYOUTS)), self._new(0)
 
         def compute(rows: list[Row]) -> list[Row]:
+            """One new row made of all rows of the source."""
             return [{**new, "v": sum(r["v"] for r in rows) % _VALUES}]
 
         def mean(state: State) -> None:
+            """Do it to rows."""
             state[table] += compute(state[source])
 
         def run(session: Session) -> None:
+            """Do it in a session."""
             session.insert_select(table, source, compute)
 
         return Stmt(f"INSERT {table} SELECT {source}", run, mean)
@@ -226,9 +235,11 @@ class Client:
         new = [row(k, self._chance.randrange(_VALUES), "xy"[k % 2]) for k in keys]
 
         def run(session: Session) -> None:
+            """Do it in a session."""
             session.overwrite(table, *new, partition=partition)
 
         def mean(state: State) -> None:
+            """Do it to rows."""
             kept = [r for r in state[table] if partition not in (None, r["p"])]
             state[table] = kept + [dict(r) for r in new]
 
@@ -238,6 +249,7 @@ class Client:
         condition, major = self._where(), self._often()
 
         def run(session: Session) -> None:
+            """Do it in a session."""
             session.compact(table, condition, major=major)
 
         return Stmt(f"OPTIMIZE {table} WHERE {condition.text}", run, lambda _: None)
