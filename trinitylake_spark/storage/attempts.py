@@ -52,10 +52,10 @@ def storage_failure(
         advice: what the reader can do about it.
     """
     lines = str(cause).strip().splitlines()
-    said = lines[0] if lines else type(cause).__name__
+    said = (lines[0] if lines else type(cause).__name__).rstrip(" .:")
     ending = " The object may exist or not: read it back." if unknown else ""
     return StorageError(
-        f"Storage failed to {_VERBS.get(operation, operation)} {path!r} in {url}: {said}{ending}"
+        f"Storage failed to {_VERBS.get(operation, operation)} {path!r} in {url}: {said}.{ending}"
         + (f" {advice}" if advice else ""),
         kind=Kind.CREATE_UNKNOWN if unknown else Kind.STORAGE,
         operation=operation,

@@ -234,7 +234,7 @@ class ObjectStorage(Storage):
             operation,
             self.url,
             path,
-            error,
+            _summary(error),
             unknown=unknown,
             retryable=retryable,
             advice=self._denied_advice if denied else "",
@@ -329,3 +329,13 @@ def _create_outcome(error: BaseError) -> tuple[bool, bool]:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
+
+
+def _summary(error: Exception) -> str:
+    """What the client says, without the body of an answer, and with the kind of a broken one."""
+    first = _first_line(error)
+    code = _CODE.search(first)
+    if code is not None:
+        return f"{first.partition('<')[0].rstrip(' :')} ({code.group(1)})"
+    transport = _TRANSPORT.search(str(error))
+    return f"{first} ({transport.group(1)})" if transport is not None else first
