@@ -99,7 +99,7 @@ demo: $(READY) $(JARS) ## The main job on real data: five tables, three transact
 .PHONY: notebook
 notebook: $(READY) $(JARS) ## Execute the notebook and keep its output in build/
 	@mkdir -p build
-	$(BIN)/jupyter execute --inplace=false notebooks/flights.ipynb --output=../build/flights
+	$(BIN)/jupyter-execute notebooks/flights.ipynb --output=../build/flights
 
 .PHONY: bench
 bench: $(READY) $(JARS) ## Statements side by side with plain Delta tables
