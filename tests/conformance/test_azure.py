@@ -26,6 +26,7 @@ class TestAzurite(ServerSuite):
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"^PUT "
+    roots = rb"^PUT \S*/_[01]{32}\.ipc"
     stranger: ClassVar[dict[str, str] | None] = {
         "azure_storage_account_key": base64.b64encode(b"wrong" * 8).decode()
     }

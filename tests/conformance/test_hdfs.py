@@ -33,6 +33,7 @@ class TestHdfs(ServerSuite):
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"op=RENAME"
+    roots = rb"op=RENAME\S*_[01]{32}\.ipc"
     stranger: ClassVar[dict[str, str] | None] = {"hdfs_user": "stranger"}
 
     def reads_of_a_stranger(self) -> tuple[str, ...]:

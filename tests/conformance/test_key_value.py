@@ -35,6 +35,8 @@ class TestDynamoDb(ServerSuite):
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"\.PutItem"
+    # The body of a request, which may arrive apart from its head.
+    roots = rb"(?s)_[01]{32}\.ipc.*attribute_not_exists|attribute_not_exists.*_[01]{32}\.ipc"
     requests = rb"\.(GetItem|Query|PutItem|DeleteItem)"
     big = 409_000
     many = 3000 if FULL else 1100
@@ -79,6 +81,7 @@ class KeyValueSuite(ServerSuite):
         broken=b"-ERR a fault\r\n",
     )
     creates = rb"\r\nSET\r\n"
+    roots = rb"\r\nSET\r\n\S+\r\n\S+/_[01]{32}\.ipc"
     requests = rb"\r\n(SET|GET|EXISTS|SCAN|DEL)\r\n"
     stranger = {"redis_username": "nobody", "redis_password": "wrong"}  # noqa: RUF012
 

@@ -34,6 +34,8 @@ class Effect(StrEnum):
     """The connection is closed before the server sees it."""
     DROP_REPLY = "drop reply"
     """The server applies it; the connection is closed instead of a reply."""
+    DIE = "die"
+    """The server applies it; no reply comes, and from then on every connection is closed."""
     DELAY_REPLY = "delay reply"
     """The server applies it; the reply comes late."""
     HANG = "hang"
@@ -71,6 +73,7 @@ class FaultProxy:
         self._fault: Fault | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._dead = threading.Event()
         self._listener = socket.create_server((HOST, 0), backlog=128)
         self.address = f"{HOST}:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -79,6 +82,7 @@ class FaultProxy:
         """Apply ``fault`` from now on; None heals."""
         with self._lock:
             self._fault = fault
+            self._dead.clear()
 
     def close(self) -> None:
         """Stop listening and drop all connections."""
@@ -115,6 +119,8 @@ class FaultProxy:
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         pending: Fault | None = None
         for source, data in self._chunks(client, server):
+            if self._dead.is_set():
+                return
             if source is client:
                 fault = self._chosen(data)
                 if fault is None:
@@ -135,7 +141,9 @@ class FaultProxy:
                 server.sendall(data)
                 continue
             if pending is not None and not data.startswith(_INTERIM):
-                if pending.effect is Effect.DROP_REPLY:
+                if pending.effect is Effect.DIE:
+                    self._dead.set()
+                if pending.effect in (Effect.DROP_REPLY, Effect.DIE):
                     return
                 time.sleep(pending.seconds)
                 pending = None

@@ -25,5 +25,6 @@ class S3Suite(ServerSuite):
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"^PUT "
+    roots = rb"^PUT \S*/_[01]{32}\.ipc"
     stranger: ClassVar[dict[str, str] | None] = {"aws_secret_access_key": "wrong"}
     missing = "s3://no-such-bucket/prefix"

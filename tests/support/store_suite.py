@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy
+from tests.support.commit_suite import CommitSuite
 from tests.support.race import run_race
 from trinitylake_spark.errors import AlreadyExistsError, Kind, NotFoundError, StorageError
 from trinitylake_spark.storage import Storage, open_storage
@@ -43,7 +44,7 @@ class Answers:
     """Something that is not the server says "not found"."""
 
 
-class ServerSuite(StorageConformance):
+class ServerSuite(CommitSuite, StorageConformance):
     """The conformance suite and more, for one server. Subclasses name it and its protocol."""
 
     kind: ClassVar[type[Server]]

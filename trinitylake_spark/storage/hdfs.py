@@ -92,6 +92,11 @@ class HdfsStorage(Storage):
         rename = _Rename(self, "write", self._upload("write", path, data), path)
         self._attempts.run(rename.once)
 
+    def write_hint(self, path: str, data: bytes) -> None:
+        """Write the file in place, without the rename; a reader may find it empty."""
+        check_path(path)
+        self.run("write", path, lambda: self.client.upload(self.key(path), data))
+
     def create(self, path: str, data: bytes) -> None:
         """Write a temporary file and rename it, unless there is a file of the name."""
         check_path(path)
