@@ -178,7 +178,7 @@ def test_children_that_a_join_leaves_too_small_are_repaired() -> None:
 
 def test_merged_nodes_whose_buffers_do_not_fit_together_flush() -> None:
     """Each of two siblings fits its file, both together would not."""
-    limits = Limits(order=5, node_file_max_size_bytes=2_400, inner_buffer_bytes=2_400)
+    limits = Limits(order=5, node_file_max_size_bytes=2_200, inner_buffer_bytes=2_200)
     left = WorkNode([], [], [_leaf("a", "b")], _pending("ab", 12))
     right = WorkNode(["m"], ["v"], [_leaf("k", "l"), _leaf("n", "o")], _pending("ka", 12))
     root = WorkNode(["c"], ["v"], [left, right], {})
@@ -187,7 +187,7 @@ def test_merged_nodes_whose_buffers_do_not_fit_together_flush() -> None:
 
     merged = root.children[0]
     assert isinstance(merged, WorkNode)
-    assert 1_300 + merged.table_bytes(5) + merged.buffer_bytes() <= 2_400
+    assert 1_300 + merged.table_bytes(5) + merged.buffer_bytes() <= 2_200
 
 
 def _pending(prefix: str, count: int) -> dict[str, Message]:
