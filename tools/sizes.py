@@ -44,11 +44,19 @@ class Part:
 
     def _add_python(self, tree: ast.Module, where: str) -> None:
         self._count_docstring(tree, where)
+        inner = {
+            child
+            for node in ast.walk(tree)
+            if isinstance(node, Function)
+            for child in ast.walk(node)
+            if child is not node
+        }
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, Function):
                 name = f"{where}:{node.lineno} {node.name}"
                 self.functions[name] = (node.end_lineno or node.lineno) - node.lineno + 1
-                if not node.name.startswith("_"):
+                # A function inside a function is nobody's interface.
+                if not node.name.startswith("_") and node not in inner:
                     self._count_docstring(node, name)
 
     def _count_docstring(self, node: ast.Module | Function, name: str) -> None:

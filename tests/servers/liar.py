@@ -18,12 +18,14 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Liar
 
     def do_PUT(self) -> None:
+        """Store the body, whatever the conditions say."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with self.server.lock:
             self.server.objects[unquote(urlsplit(self.path).path)] = body
         self._answer(200)
 
     def do_GET(self) -> None:
+        """Answer an object or a listing."""
         parts = urlsplit(self.path)
         if "list-type" in parse_qs(parts.query):
             self._answer(200, self._listing(parts.path, parse_qs(parts.query)))
@@ -38,6 +40,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
 
     def do_DELETE(self) -> None:
+        """Forget an object."""
         with self.server.lock:
             self.server.objects.pop(unquote(urlsplit(self.path).path), None)
         self._answer(204)

@@ -99,6 +99,7 @@ class _Parser:
         self._values = values
 
     def parse(self) -> bool | None:
+        """Return the predicate's truth; None if the values do not decide it."""
         result = self._or()
         if self._at != len(self._tokens):
             raise _NotUnderstoodError

@@ -71,6 +71,7 @@ class _Check:
         self._met: set[str] = set()
 
     def root(self, root: NodeFile, path: str) -> Iterator[Problem]:
+        """Yield the problems of a root and of everything below it."""
         yield from self._shape(root, path)
         if root.children and not root.keys:
             yield Problem(path, "§3.3: a root has two children or is a leaf", "one child")
