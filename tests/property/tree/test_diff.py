@@ -12,7 +12,7 @@ from trinitylake_spark.tree.diff import KeyDifference, Side, differing_keys
 from trinitylake_spark.tree.limits import Limits
 
 LIMITS = Limits(
-    order=3, node_file_max_size_bytes=2600, root_target_bytes=2600, min_buffer_bytes=100
+    order=3, node_file_max_size_bytes=2600, root_target_bytes=2600, root_buffer_bytes=100
 )
 CHANGES = st.dictionaries(
     st.integers(0, 40).map(lambda n: f"k{n:02}"), st.none() | st.sampled_from("xyz"), max_size=12
