@@ -21,7 +21,7 @@ class GcsSuite(ServerSuite):
         foreign=http_answer("404 Not Found", b"<html>no such page</html>", "text/html"),
     )
     creates = rb"^PUT "
-    roots = rb"^PUT \S*_[01]{32}\.ipc"
+    roots = rb"^PUT \S*%5F[01]{32}%2Eipc"
     # Each object in the server's memory makes the next one slower.
     many = 2500 if FULL else 1100
 

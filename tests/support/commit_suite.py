@@ -70,10 +70,12 @@ class CommitSuite:
         if competitor:
             with lakes.direct.transaction() as theirs:
                 theirs.create_namespace("theirs")
-        fault = _FAULTS[trouble]
-        proxy.break_with(Fault(fault.effect, self.roots, fault.times, fault.seconds))
+        plan = _FAULTS[trouble]
+        fault = Fault(plan.effect, self.roots, plan.times, plan.seconds)
+        proxy.break_with(fault)
         reported = _commit(transaction)
         proxy.break_with(None)
+        assert fault.hits > 0
 
         status = lakes.direct.commit_status(transaction.id)
         ids = [version.transaction_id for version in lakes.direct.versions()]
