@@ -9,6 +9,8 @@ import pytest
 from tests.servers.s3 import Liar, S3Mock
 from tests.support.race import run_race
 from tests.support.s3_suite import S3Suite
+from trinitylake_spark.errors import Kind, StorageError
+from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 from trinitylake_spark.storage import open_storage
 
 if TYPE_CHECKING:
@@ -47,3 +49,10 @@ def test_conformance_finds_it(liar: Server) -> None:
         pytest.raises(AssertionError),
     ):
         suite.test_one_of_many_creators_wins(storage)
+
+
+def test_lakehouse_is_refused() -> None:
+    """No lakehouse is made where every creator believes to be the first."""
+    with Liar() as server, pytest.raises(StorageError) as caught:
+        Lakehouse.create(server.url("lake"), storage_options=server.options())
+    assert caught.value.kind is Kind.NOT_EXCLUSIVE

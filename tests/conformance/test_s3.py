@@ -14,6 +14,8 @@ from trinitylake_spark.storage import open_storage
 from trinitylake_spark.testing.storage_conformance import ODD_NAMES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.servers.base import Server
     from trinitylake_spark.storage import Storage
 
@@ -29,6 +31,47 @@ class TestS3Proxy(S3Suite):
         storage.create("a", b"1")
         with pytest.raises(StorageError):
             storage.read("a/b")
+
+    def test_credentials_of_the_environment(
+        self, server: Server, prefix: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Keys, region and endpoint are found where AWS's own tools find them."""
+        for name, value in self.options(server).items():
+            monkeypatch.setenv(name.upper().replace("_ENDPOINT", "_ENDPOINT_URL"), value)
+        with open_storage(server.url(prefix)) as storage:
+            storage.create("a", b"1")
+            assert storage.read("a") == b"1"
+
+    @pytest.mark.parametrize("profile", ["default", "tests"])
+    def test_credentials_of_a_profile(
+        self,
+        server: Server,
+        prefix: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        profile: str,
+    ) -> None:
+        """A profile of the shared files is used if it is named, and the default one if not."""
+        given = self.options(server)
+        file = tmp_path / "credentials"
+        file.write_text(
+            f"[{profile}]\n"
+            f"aws_access_key_id = {given.pop('aws_access_key_id')}\n"
+            f"aws_secret_access_key = {given.pop('aws_secret_access_key')}\n"
+        )
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+        named = {} if profile == "default" else {"aws_profile": profile}
+        with open_storage(server.url(prefix), {**given, **named}) as storage:
+            storage.create("a", b"1")
+            assert storage.read("a") == b"1"
+
+    def test_option_wins_over_the_environment(
+        self, server: Server, prefix: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An endpoint among the options is used, whatever the environment says."""
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+        with open_storage(server.url(prefix), self.options(server)) as storage:
+            assert storage.list() == []
 
 
 @pytest.mark.servers

@@ -26,6 +26,7 @@ _CREDENTIAL_VARIABLES = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
+_SHARED_FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
 _DENIED = (
     "Check the credentials; without s3:ListBucket, S3 answers 403 for objects that do not exist."
 )
@@ -80,7 +81,10 @@ def _credential_provider(profile: str | None, config: Mapping[str, Any]) -> obje
     if profile is None:
         if any(os.environ.get(name) for name in _CREDENTIAL_VARIABLES):
             return None
-        if not any((Path.home() / ".aws" / name).exists() for name in ("credentials", "config")):
+        if not any(
+            Path(os.environ.get(variable, Path.home() / ".aws" / name)).exists()
+            for variable, name in _SHARED_FILES.items()
+        ):
             return None
     try:
         import boto3  # noqa: PLC0415 - only profiles need it
