@@ -164,7 +164,8 @@ def main() -> None:
         builder = (
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
-            .config("spark.log.level", "ERROR")
+            .config("spark.log.level", "OFF")
+            .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.warehouse.dir", f"{folder}/plain")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.databricks.delta.snapshotPartitions", "2")
