@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway
+from py4j.java_gateway import (
+    CallbackServerParameters,
+    GatewayParameters,
+    JavaGateway,
+    server_started,
+)
 
 from trinitylake_spark.errors import EngineError, TrinityLakeError
 from trinitylake_spark.spark.service import EngineService
@@ -81,6 +88,12 @@ def serve(source: TextIO, output: TextIO) -> None:
         output: gets one line, ``{"port": …}``.
     """
     secret = source.readline().strip()
+    listening = threading.Event()
+
+    def heard(**_: object) -> None:
+        listening.set()
+
+    server_started.connect(heard)
     gateway = JavaGateway(
         gateway_parameters=GatewayParameters(auth_token=secret),
         callback_server_parameters=CallbackServerParameters(
@@ -93,6 +106,8 @@ def serve(source: TextIO, output: TextIO) -> None:
         python_server_entry_point=EntryPoint(EngineService().methods()),
     )
     port = gateway.get_callback_server().get_listening_port()
+    # The port is known before the server listens on it, and the driver calls at once.
+    listening.wait()
     output.write(json.dumps({"port": port}) + "\n")
     output.flush()
     # Whatever prints by accident must not look like a second greeting.
@@ -102,6 +117,8 @@ def serve(source: TextIO, output: TextIO) -> None:
 
 
 if __name__ == "__main__":
+    # Ctrl-C in a shell reaches every process of it; what it means is the driver's to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     serve(sys.stdin, sys.stdout)
     # Connections still open belong to a JVM that is gone: nothing is worth waiting for.
     os._exit(0)

@@ -18,7 +18,8 @@ final class ClassicTable extends DeltaTableV2 {
         spark,
         new Path(table.path()),
         Option.apply(table.catalogTable()),
-        Option.apply(table.name()),
+        // Delta would look a name up in the current catalog, with two parts at most.
+        Scala.none(),
         Scala.none(),
         Scala.map(Map.of()));
     this.table = table;

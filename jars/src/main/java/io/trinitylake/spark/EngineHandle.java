@@ -42,8 +42,18 @@ final class EngineHandle {
    * @throws Throwable (sneaky) whatever Spark expects for the engine's error
    */
   JsonNode call(String method, ObjectNode arguments) {
-    EngineProcess process = alive(arguments);
-    JsonNode answer = process.call(method, arguments);
+    EngineProcess process = alive();
+    refuseIfLost();
+    return answer(process, method, arguments);
+  }
+
+  /** The procedures there are; also in a lost transaction, because one of them ends it. */
+  JsonNode procedures() {
+    return answer(alive(), "procedures", Json.object());
+  }
+
+  private JsonNode answer(EngineProcess process, String method, ObjectNode arguments) {
+    JsonNode answer = process.call(method, arguments.put("handle", handle()));
     JsonNode error = answer.get("error");
     if (error != null) {
       throw Sneaky.raise(EngineErrors.ofCatalog(error, catalog, arguments));
@@ -92,16 +102,22 @@ final class EngineHandle {
     inTransaction = value;
   }
 
-  private synchronized EngineProcess alive(ObjectNode arguments) {
+  private synchronized EngineProcess alive() {
     if (engine == null || !engine.isAlive()) {
       isLost |= inTransaction;
       open();
     }
+    return engine;
+  }
+
+  private synchronized String handle() {
+    return handle;
+  }
+
+  private synchronized void refuseIfLost() {
     if (isLost) {
       throw Sneaky.raise(lost());
     }
-    arguments.put("handle", handle);
-    return engine;
   }
 
   private synchronized boolean endLost() {
@@ -115,13 +131,14 @@ final class EngineHandle {
   }
 
   private synchronized void open() {
-    engine = EngineProcess.running(python);
-    JsonNode answer = engine.call("catalog_open", openArguments);
+    EngineProcess process = EngineProcess.running(python);
+    JsonNode answer = process.call("catalog_open", openArguments);
     JsonNode error = answer.get("error");
     if (error != null) {
       throw Sneaky.raise(EngineErrors.exception(error));
     }
     handle = answer.get("ok").get("handle").asText();
+    engine = process;
   }
 
   private TrinityLakeException lost() {

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.delta.catalog.DeltaTableV2;
 
 /**
  * Refuses what must not run, once it is known what a statement means.
@@ -29,13 +30,13 @@ final class RefusalRule extends Rule<LogicalPlan> {
 
   private void refuseVacuum(LogicalPlan plan) {
     if (plan instanceof VacuumTableCommand vacuum
-        && vacuum.child() instanceof ResolvedTable table
-        && table.catalog() instanceof TrinityLakeCatalog) {
+        && vacuum.child() instanceof ResolvedTable resolved
+        && resolved.table() instanceof DeltaTableV2 table
+        && ViewPath.SCHEME.equals(table.path().toUri().getScheme())) {
       throw Sneaky.raise(
           TrinityLakeException.unsupported(
-              "VACUUM knows nothing of the lakehouse's versions: CALL "
-                  + table.catalog().name()
-                  + ".system.expire_versions(…) and collect_garbage() delete what no version"
+              "VACUUM knows nothing of the lakehouse's versions: the catalog's procedures"
+                  + " system.expire_versions and system.collect_garbage delete what no version"
                   + " needs."));
     }
   }

@@ -9,8 +9,9 @@ import java.util.Set;
  * @param id what the engine knows it by; null means no statement: the newest version
  * @param kind what it does with the tables that it does not write to
  * @param targets full names of the tables that it writes to, as far as its text says
+ * @param isText whether it was written in SQL
  */
-record Statement(String id, Kind kind, Set<List<String>> targets) {
+record Statement(String id, Kind kind, Set<List<String>> targets, boolean isText) {
   /** What a statement does with the tables that it names, apart from the targets of its writes. */
   enum Kind {
     /** It only reads, so tables may show the face that reads fastest. */
@@ -22,5 +23,5 @@ record Statement(String id, Kind kind, Set<List<String>> targets) {
   }
 
   /** Outside of any statement: the table itself, as it is now. */
-  static final Statement NONE = new Statement(null, Kind.LIVE, Set.of());
+  static final Statement NONE = new Statement(null, Kind.LIVE, Set.of(), false);
 }

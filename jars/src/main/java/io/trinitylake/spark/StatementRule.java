@@ -1,10 +1,12 @@
 package io.trinitylake.spark;
 
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TimeTravel;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.CloneTableStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /** Runs before the first table of an analysis is loaded, and changes nothing. */
 final class StatementRule extends Rule<LogicalPlan> {
@@ -33,7 +35,10 @@ final class StatementRule extends Rule<LogicalPlan> {
   private boolean namesOurs(LogicalPlan plan) {
     return plan.exists(
         node ->
-            node instanceof UnresolvedRelation relation
-                && Catalogs.isOurs(spark, relation.multipartIdentifier()));
+            node instanceof TimeTravel travel && namesOurs(travel.relation())
+                || node instanceof DataSourceV2Relation loaded
+                    && loaded.table() instanceof ClassicTable
+                || node instanceof UnresolvedRelation relation
+                    && Catalogs.isOurs(spark, relation.multipartIdentifier()));
   }
 }

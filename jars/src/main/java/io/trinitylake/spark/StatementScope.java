@@ -64,7 +64,8 @@ final class StatementScope {
       return;
     }
     String id = Long.toString(NEXT.incrementAndGet());
-    Statement statement = new Statement(id, kind(plan), targets(plan, spark));
+    boolean isText = plan.origin().sqlText().isDefined();
+    Statement statement = new Statement(id, kind(plan), targets(plan, spark), isText);
     CURRENT.set(new StatementScope(statement, analysis, execution));
   }
 

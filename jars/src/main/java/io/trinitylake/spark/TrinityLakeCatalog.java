@@ -296,7 +296,7 @@ public final class TrinityLakeCatalog
   @Override
   public UnboundProcedure loadProcedure(Identifier ident) {
     if (isSystem(ident.namespace())) {
-      for (JsonNode procedure : procedures()) {
+      for (JsonNode procedure : engine.procedures()) {
         if (procedure.get("name").asText().equalsIgnoreCase(ident.name())) {
           return new EngineProcedure(engine, procedure);
         }
@@ -314,17 +314,13 @@ public final class TrinityLakeCatalog
   @Override
   public Identifier[] listProcedures(String[] namespace) {
     return isSystem(namespace)
-        ? procedures().findValuesAsText("name").stream()
+        ? engine.procedures().findValuesAsText("name").stream()
             .map(procedure -> Identifier.of(namespace, procedure))
             .toArray(Identifier[]::new)
         : new Identifier[0];
   }
 
   // --- inside -----------------------------------------------------------------------------------
-
-  private JsonNode procedures() {
-    return engine.call("procedures", Json.object());
-  }
 
   private Statement statement() {
     return StatementScope.current(spark.sparkContext());
@@ -406,7 +402,11 @@ public final class TrinityLakeCatalog
   private Map<String, String> ownProperties(Identifier ident, TableInfo info) {
     Map<String, String> properties = new HashMap<>(info.properties());
     String provider = properties.getOrDefault(TableCatalog.PROP_PROVIDER, "delta");
-    if (!provider.equalsIgnoreCase("delta")) {
+    // DataFrame writers always name a format: the session's default if the user named none.
+    boolean isChosen =
+        statement().isText()
+            || !provider.equals(spark.sessionState().conf().defaultDataSourceName());
+    if (isChosen && !provider.equalsIgnoreCase("delta")) {
       throw Sneaky.raise(
           TrinityLakeException.unsupported(
               "Tables of catalog '"

@@ -1,0 +1,101 @@
+"""Streams from and to tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.spark_rows import rows, version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def drain(data: DataFrame, target: str, checkpoint: Path) -> None:
+    """Write everything that a stream has now into a table."""
+    query = (
+        data.writeStream.format("delta")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .toTable(target)
+    )
+    query.awaitTermination()
+
+
+def test_a_stream_sees_every_row_once(
+    spark: SparkSession, other: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """Whoever wrote it, in a transaction or not, and whatever was renumbered meanwhile."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql(f"CREATE TABLE {table}_copy (a INT)")
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+
+    def follow() -> None:
+        drain(spark.readStream.table(table), f"{table}_copy", tmp_path / "checkpoint")
+
+    follow()
+    assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,)]
+    spark.sql("BEGIN")
+    spark.sql(f"INSERT INTO {table} VALUES (2)")
+    other.sql(f"INSERT INTO {table} VALUES (3)")
+    spark.sql(f"INSERT INTO {table} VALUES (4)")
+    follow()
+    assert rows(other, f"SELECT * FROM {table}_copy") == [(1,), (3,)]
+    spark.sql("COMMIT")
+    follow()
+    spark.sql(f"INSERT INTO {table} VALUES (5)")
+    follow()
+    follow()
+    assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,), (2,), (3,), (4,), (5,)]
+
+
+def test_each_batch_is_a_version(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """A batch commits once; running it again commits nothing."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    spark.sql(f"CREATE TABLE {table}_copy (a INT)")
+    before = version(spark)
+    stream = spark.readStream.table(table)
+    drain(stream, f"{table}_copy", tmp_path / "checkpoint")
+    assert version(spark) == before + 1
+    drain(stream, f"{table}_copy", tmp_path / "checkpoint")
+    assert version(spark) == before + 1
+
+
+def test_a_stream_creates_its_table(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """A sink that is not there is created."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    drain(spark.readStream.table(table), f"{table}_made", tmp_path / "checkpoint")
+    assert rows(spark, f"SELECT * FROM {table}_made") == [(1,)]
+
+
+def test_for_each_batch(
+    spark: SparkSession, other: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """Statements inside foreachBatch see each other and what others committed meanwhile."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    spark.sql(f"CREATE TABLE {table}_copy (a INT)")
+    seen = []
+
+    def batch(data: DataFrame, number: int) -> None:
+        session = data.sparkSession
+        data.writeTo(f"{table}_copy").append()
+        seen.append(session.table(f"{table}_copy").count())
+        session.sql(f"INSERT INTO {table}_copy VALUES ({100 + number})")
+        other.sql(f"INSERT INTO {table}_copy VALUES ({200 + number})")
+        seen.append(session.sql(f"SELECT * FROM {table}_copy").count())
+
+    query = (
+        spark.readStream.table(table)
+        .writeStream.foreachBatch(batch)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert seen == [1, 3]
+    assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,), (100,), (200,)]
