@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.driver import Driver, DriverGoneError
+from tests.support.driver import Driver, DriverGoneError, processes_of, wait_until
 from trinitylake_spark import Lakehouse
 
 if TYPE_CHECKING:
@@ -92,3 +93,15 @@ def test_a_killed_driver_leaves_all_of_its_transaction_or_nothing(tmp_path: Path
             assert len(set(rows[0])) == len(rows[0])
         committed = len(rows[0]) - 1
     print(f"{KILLS} kills: {committed} after the commit, {len(acknowledged)} of them told so")
+
+
+def test_a_killed_driver_leaves_no_orphan(tmp_path: Path) -> None:
+    """The engine ends within seconds after its JVM was killed."""
+    with Driver(root=tmp_path.as_uri(), create=True) as driver:
+        driver.sql("BEGIN", "CREATE NAMESPACE lake.k")
+        family = processes_of(driver.process.pid) - {driver.process.pid, driver.jvm_pid}
+        assert family, "there is an engine"
+        os.kill(driver.jvm_pid, signal.SIGKILL)
+
+        assert wait_until(lambda: not family & processes_of(driver.process.pid), seconds=5)
+    assert Lakehouse.open(tmp_path.as_uri()).version == 0
