@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from tests.servers.fault_proxy import FaultProxy
     from trinitylake_spark.storage import Storage
 
-_S3FS_IMPATIENT = {"read_timeout": 0.7, "connect_timeout": 1, "retries": {"total_max_attempts": 1}}
+
+def _patience(seconds: float) -> dict[str, str]:
+    config = {
+        "read_timeout": seconds,
+        "connect_timeout": 2,
+        "retries": {"total_max_attempts": 1},
+    }
+    return {"config_kwargs": json.dumps(config)}
 
 
 def _s3fs(server: Server) -> dict[str, str]:
@@ -53,7 +60,9 @@ class S3fsSuite(S3Suite):
 
     many = 1100
     creators = 16
-    impatient: ClassVar[dict[str, str]] = {"config_kwargs": json.dumps(_S3FS_IMPATIENT)}
+    impatient: ClassVar[dict[str, str]] = _patience(5)
+    hasty: ClassVar[dict[str, str]] = _patience(0.7)
+    begins: ClassVar[dict[str, str]] = _patience(1.5)
     stranger: ClassVar[dict[str, str] | None] = {"secret": "wrong"}
 
     def options(self, server: Server) -> dict[str, str]:

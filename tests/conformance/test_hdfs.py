@@ -10,9 +10,11 @@ import pytest
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy, http_answer
 from tests.servers.hdfs import Hdfs
 from tests.support.store_suite import Answers, ServerSuite
+from trinitylake_spark.storage import open_storage
 from trinitylake_spark.storage.hdfs import HdfsStorage
 
 if TYPE_CHECKING:
+    from tests.servers.base import Server
     from trinitylake_spark.storage import Storage
 
 
@@ -61,6 +63,23 @@ class TestHdfs(ServerSuite):
         proxy.break_with(Fault(Effect.ANSWER, self.creates, answer=self.answers.denied))
         assert _kind(shaky, "b") == "TRINITYLAKE_STORAGE"
         assert storage.list(".tmp/") == []
+
+    @pytest.mark.parametrize("trouble", ["standby", "gone"])
+    def test_other_namenode(
+        self, server: Server, prefix: str, proxy: FaultProxy, trouble: str
+    ) -> None:
+        """A NameNode that is on standby or down is passed over for one that is active."""
+        standby = _exception("403 Forbidden", "StandbyException")
+        proxy.break_with(Fault(Effect.ANSWER, answer=standby))
+        if trouble == "gone":
+            proxy.close()
+        addresses = {"hdfs_http_address": f"{proxy.address},{server.address}"}
+        with open_storage(
+            f"hdfs://nameservice/{prefix}", {**self.options(server), **addresses}
+        ) as storage:
+            storage.create("a", b"1")
+            assert storage.read("a") == b"1"
+            assert storage.list() == ["a"]
 
     def test_folder_that_vanishes(self, storage: Storage) -> None:
         """A folder that was there before and was deleted by somebody is made again."""

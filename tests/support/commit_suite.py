@@ -29,7 +29,7 @@ _FAULTS = {
     "all-replies-lost": Fault(Effect.DROP_REPLY),
     "one-request-lost": Fault(Effect.DROP_REQUEST, times=1),
     "all-requests-lost": Fault(Effect.DROP_REQUEST),
-    "reply-too-late": Fault(Effect.DELAY_REPLY, seconds=2.5, times=1),
+    "reply-too-late": Fault(Effect.DELAY_REPLY, seconds=3.0, times=1),
     "reply-late": Fault(Effect.DELAY_REPLY, seconds=0.3),
     "no-answer": Fault(Effect.HANG, times=2),
     "network-dies": Fault(Effect.DIE),
@@ -41,7 +41,10 @@ class CommitSuite:
 
     roots: ClassVar[bytes]
     """Pattern of the request that creates a root."""
-    impatient: ClassVar[dict[str, str]]
+    hasty: ClassVar[dict[str, str]]
+
+    begins: ClassVar[dict[str, str]] = {"timeout": "1500ms"}
+    """More patience, for the transaction has to begin, too."""
 
     def options(self, server: Server) -> dict[str, str]:
         """Options to open the server's storage with."""
@@ -51,11 +54,11 @@ class CommitSuite:
     def lakes(self, server: Server, prefix: str, proxy: FaultProxy) -> Iterator[Lakes]:
         """A new lakehouse."""
         behind = server.through(proxy.address)
-        impatient = {**self.options(behind), **self.impatient}
+        hasty = {**self.options(behind), **self.hasty, **self.begins}
         url = server.url(f"{prefix}-lake")
         with (
             Lakehouse.create(url, storage_options=self.options(server)) as direct,
-            Lakehouse.open(behind.url(f"{prefix}-lake"), storage_options=impatient) as shaky,
+            Lakehouse.open(behind.url(f"{prefix}-lake"), storage_options=hasty) as shaky,
         ):
             yield Lakes(direct, shaky)
 
