@@ -7,7 +7,8 @@ import pytest
 from tests.servers.fault_proxy import http_answer
 from tests.servers.gcs import FakeGcs, FakeGcsBuilt
 from tests.support.s3_suite import xml_error
-from tests.support.store_suite import FULL, Answers, ServerSuite
+from tests.support.scale import FULL
+from tests.support.store_suite import Answers, ServerSuite
 
 
 class GcsSuite(ServerSuite):

@@ -9,7 +9,8 @@ import pytest
 
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy, http_answer
 from tests.servers.keyvalue import DynamoDbLocal, Redis, Valkey
-from tests.support.store_suite import FULL, Answers, ServerSuite
+from tests.support.scale import FULL
+from tests.support.store_suite import Answers, ServerSuite
 from trinitylake_spark.errors import InvalidInputError, Kind, StorageError, UnsupportedError
 from trinitylake_spark.storage import open_storage
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import pytest
 
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy
+from tests.support.scale import FULL
 from trinitylake_spark.errors import CommitConflictError, CommitUnknownError, StorageError
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
@@ -62,7 +63,7 @@ class CommitSuite:
         ):
             yield Lakes(direct, shaky)
 
-    @pytest.mark.parametrize("competitor", [False, True], ids=["alone", "against-another"])
+    @pytest.mark.parametrize("competitor", [True, False] if FULL else [True])
     @pytest.mark.parametrize("trouble", _FAULTS)
     def test_commit_is_made_once(
         self, lakes: Lakes, proxy: FaultProxy, trouble: str, competitor: bool

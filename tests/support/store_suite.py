@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +12,7 @@ import pytest
 from tests.servers.fault_proxy import Effect, Fault, FaultProxy
 from tests.support.commit_suite import CommitSuite
 from tests.support.race import run_race
+from tests.support.scale import FULL
 from trinitylake_spark.errors import AlreadyExistsError, Kind, NotFoundError, StorageError
 from trinitylake_spark.storage import Storage, open_storage
 from trinitylake_spark.testing.storage_conformance import StorageConformance
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.servers.base import Server
-
-FULL = os.environ.get("TRINITYLAKE_STORES") == "full"
-"""All rounds and all objects, as ``make test-stores`` does; otherwise what fits a coffee."""
 
 _numbers = itertools.count()
 
