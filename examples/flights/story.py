@@ -272,5 +272,5 @@ class Story:
     def _shell(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "trinitylake_spark.cli", *arguments]
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ, timeout=120
+            command, capture_output=True, text=True, check=False, env=os.environ, timeout=600
         )
