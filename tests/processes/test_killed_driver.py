@@ -64,7 +64,7 @@ def kill_somewhere(driver: Driver, number: int, usual: list[float], chance: rand
     return True
 
 
-@pytest.mark.timeout(60 + 30 * KILLS)
+@pytest.mark.timeout(180 + 60 * KILLS)
 def test_a_killed_driver_leaves_all_of_its_transaction_or_nothing(tmp_path: Path) -> None:
     """Whenever it dies, the three tables agree, and what was acknowledged is there."""
     root = tmp_path.as_uri()
