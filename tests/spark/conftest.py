@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # Small tables need few partitions; the defaults are 50 and 200 tasks for each log and shuffle.
 SMALL = {
-    "spark.master": "local[2]",
+    # A statement that a test holds open keeps its task slots, and the others need some too.
+    "spark.master": "local[6]",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
