@@ -40,7 +40,7 @@ def _patience(seconds: float) -> dict[str, str]:
         "connect_timeout": 2,
         "retries": {"total_max_attempts": 1},
     }
-    return {"config_kwargs": json.dumps(config)}
+    return {"config_kwargs": json.dumps(config), "request_timeout": f"{4 * seconds}s"}
 
 
 def _s3fs(server: Server) -> dict[str, str]:

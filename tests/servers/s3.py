@@ -211,6 +211,7 @@ class Liar(S3Server):
         """Stop serving."""
         self._liar.shutdown()
         self._liar.server_close()
+        super().stop()
 
 
 def _port_with_grpc() -> int:

@@ -250,6 +250,14 @@ class ServerSuite(CommitSuite, StorageConformance):
         assert_every_read_fails(curt)
         assert time.monotonic() - begun < 60
 
+    def test_unanswered_create(self, storage: Storage, curt: Storage, proxy: FaultProxy) -> None:
+        """A create without an answer ends in bounded time, and nobody says that it was made."""
+        proxy.break_with(Fault(Effect.HANG, self.creates))
+        begun = time.monotonic()
+        assert outcome(curt, "a", b"mine") in ("unknown", "failed")
+        assert time.monotonic() - begun < 30
+        assert not storage.exists("a")
+
     def test_server_gone(self, shaky: Storage, proxy: FaultProxy) -> None:
         """Without a server everything fails; a create that was never sent has failed for sure."""
         proxy.close()

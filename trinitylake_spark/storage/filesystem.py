@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.errors import InvalidInputError, Kind, UnsupportedError
 from trinitylake_spark.storage.attempts import Attempts
-from trinitylake_spark.storage.options import missing_client
+from trinitylake_spark.storage.options import Options, missing_client
 from trinitylake_spark.storage.paths import check_url_path
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from trinitylake_spark.storage.base import Storage
 
 _CLIENT = "client"
+_TIMEOUT = "request_timeout"
+_TIMEOUT_SECONDS = 120.0
+_OURS = (_CLIENT, _TIMEOUT)
 _EXTRAS = {"s3": "s3", "s3a": "s3"}
 _CONDITIONAL = frozenset({"gs", "gcs", "abfs", "abfss", "az"})
 
@@ -40,15 +43,18 @@ def open_filesystem(
 
     Args:
         url: the root as fsspec reads it.
-        options: ``client=fsspec`` and the filesystem's storage options, when it is to be made
-            here; text that is JSON (``{…}``, ``[…]``, ``true``, ``false``) is read as JSON.
-        fs: a filesystem that the user made; then ``options`` has nothing but ``client``.
+        options: ``client=fsspec``, ``request_timeout`` (s3fs only: of a call with all its
+            repetitions, 2m), and the filesystem's storage options, when it is to be made here;
+            text that is JSON (``{…}``, ``[…]``, ``true``, ``false``) is read as JSON.
+        fs: a filesystem that the user made; then there are no storage options.
 
     Raises:
         InvalidInputError: options besides ``fs``.
         UnsupportedError: a filesystem without an exclusive create, or an asynchronous one.
     """
-    given = {name: value for name, value in (options or {}).items() if name != _CLIENT}
+    given = {name: value for name, value in (options or {}).items() if name not in _OURS}
+    ours = Options({name: value for name, value in (options or {}).items() if name == _TIMEOUT})
+    timeout = ours.seconds(_TIMEOUT, _TIMEOUT_SECONDS)
     if fs is None:
         fs = _make(url, given)
     elif given:
@@ -58,7 +64,7 @@ def open_filesystem(
         )
     root = str(fs._strip_protocol(url)).strip("/")  # noqa: SLF001 - fsspec's documented hook
     check_url_path(url, root)
-    return _adapt(fs, root)
+    return _adapt(fs, root, timeout)
 
 
 def _make(url: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - fsspec has no types
@@ -84,10 +90,11 @@ def _value(given: Any) -> Any:  # noqa: ANN401 - whatever JSON says
     return given
 
 
-def _adapt(fs: Any, root: str) -> Storage:  # noqa: ANN401 - fsspec has no types
+def _adapt(fs: Any, root: str, timeout: float) -> Storage:  # noqa: ANN401 - fsspec has no types
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if "dir" in protocols:
-        return _adapt(fs.fs, "/".join(part for part in (fs.path.strip("/"), root) if part))
+        below = "/".join(part for part in (fs.path.strip("/"), root) if part)
+        return _adapt(fs.fs, below, timeout)
     if protocols & {"file", "local"}:
         from trinitylake_spark.storage.local import LocalStorage  # noqa: PLC0415
 
@@ -105,7 +112,7 @@ def _adapt(fs: Any, root: str) -> Storage:  # noqa: ANN401 - fsspec has no types
     if "s3" in protocols and hasattr(fs, "call_s3"):
         from trinitylake_spark.storage.s3_filesystem import S3FilesystemStorage  # noqa: PLC0415
 
-        return S3FilesystemStorage(fs, root, Attempts())
+        return S3FilesystemStorage(fs, root, Attempts(), timeout)
     if protocols & _CONDITIONAL and hasattr(fs, "_pipe_file"):
         from trinitylake_spark.storage.conditional_filesystem import (  # noqa: PLC0415
             ConditionalFilesystemStorage,

@@ -7,6 +7,7 @@ service's own answer is the exception's cause, and is read there.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fsspec.asyn import sync
@@ -34,10 +35,19 @@ class S3FilesystemStorage(Storage):
         fs: the ``S3FileSystem``; its caches are never asked.
         root: bucket and prefix, without ``/`` at its ends.
         attempts: how often a create is repeated that met another one (409).
+        timeout: seconds for one call with all its repetitions; s3fs itself can wait for ever
+            for the leave to send a body.
     """
 
-    def __init__(self, fs: Any, root: str, attempts: Attempts) -> None:  # noqa: ANN401 - fsspec has no types
+    def __init__(
+        self,
+        fs: Any,  # noqa: ANN401 - fsspec has no types
+        root: str,
+        attempts: Attempts,
+        timeout: float,
+    ) -> None:
         self._fs = fs
+        self._timeout = timeout
         self._bucket, _, prefix = root.partition("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self.url = f"s3://{self._bucket}/{self._prefix}"
@@ -49,7 +59,7 @@ class S3FilesystemStorage(Storage):
         """Return the whole object."""
         key = self._key(path)
         try:
-            data: bytes = sync(self._fs.loop, self._get, key)
+            data: bytes = sync(self._fs.loop, self._get, key, timeout=self._timeout)
         except Exception as error:
             self._check_absent("read", path, error)
             raise NotFoundError(f"No object {path!r} in {self.url}.", path=path) from error
@@ -73,7 +83,7 @@ class S3FilesystemStorage(Storage):
         """Ask for the object's head; the first "no" is confirmed, as a head tells no reason."""
         key = self._key(path)
         try:
-            self._fs.call_s3("head_object", Bucket=self._bucket, Key=key)
+            self._request("head_object", Key=key)
         except Exception as error:  # noqa: BLE001 - s3fs raises what it likes
             self._check_absent("exists", path, error)
             if self._bucket_seen:
@@ -120,7 +130,7 @@ class S3FilesystemStorage(Storage):
 
     def _create_once(self, path: str, key: str, data: bytes) -> None:
         try:
-            self._fs.call_s3("put_object", Bucket=self._bucket, Key=key, Body=data, IfNoneMatch="*")
+            self._request("put_object", Key=key, Body=data, IfNoneMatch="*")
         except Exception as error:
             status, _ = _answer(error)
             if status == _EXISTS or (status == _CONFLICT and self.exists(path)):
@@ -140,9 +150,13 @@ class S3FilesystemStorage(Storage):
 
     def _call(self, operation: str, path: str, method: str, **request: Any) -> Any:  # noqa: ANN401
         try:
-            return self._fs.call_s3(method, Bucket=self._bucket, **request)
+            return self._request(method, **request)
         except Exception as error:  # noqa: BLE001 - s3fs raises what it likes
             self._fail(operation, path, error)
+
+    def _request(self, method: str, **request: Any) -> Any:  # noqa: ANN401
+        call = partial(self._fs._call_s3, method, Bucket=self._bucket, **request)  # noqa: SLF001
+        return sync(self._fs.loop, call, timeout=self._timeout)
 
     def _check_absent(self, operation: str, path: str, error: Exception) -> None:
         status, code = _answer(error)
