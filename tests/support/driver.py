@@ -37,7 +37,8 @@ class Driver:
     It starts in the background; the first call waits until it is ready.
 
     Args:
-        settings: arguments of ``trinitylake_spark.configure``: root, warehouse, ….
+        settings: arguments of ``trinitylake_spark.configure``: root, warehouse, …; and
+            ``spark``, a dictionary of Spark's own settings.
     """
 
     def __init__(self, **settings: Any) -> None:

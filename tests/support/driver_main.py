@@ -32,8 +32,9 @@ def say(answer: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
-def open_session(settings: dict[str, str]) -> SparkSession:
-    """Start Spark with as little as it needs."""
+def open_session(settings: dict[str, Any]) -> SparkSession:
+    """Start Spark with as little as it needs; ``spark`` holds more of Spark's own settings."""
+    more = settings.pop("spark", {})
     builder = SparkSession.builder.master("local[2]").appName("driver")
     for key, value in {
         "spark.ui.enabled": "false",
@@ -42,6 +43,7 @@ def open_session(settings: dict[str, str]) -> SparkSession:
         "spark.driver.extraJavaOptions": _QUICK,
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
+        **more,
     }.items():
         builder = builder.config(key, value)
     return tl.configure(builder, catalog="lake", **settings).getOrCreate()

@@ -71,6 +71,21 @@ final class LogListing {
     return files;
   }
 
+  /**
+   * A commit as it is listed.
+   *
+   * @param path its canonical name
+   * @throws FileNotFoundException if the view has no such commit
+   */
+  static FileStatus find(Path path) throws IOException {
+    for (FileStatus file : list(path.getParent(), ViewPath.of(path).number())) {
+      if (canonicalName(file.getPath()).equals(path.getName())) {
+        return file;
+      }
+    }
+    throw new FileNotFoundException(path.toString());
+  }
+
   /** The name that a listed file has in the log directory itself. */
   static String canonicalName(Path path) {
     Matcher staged = STAGED.matcher(path.getName());

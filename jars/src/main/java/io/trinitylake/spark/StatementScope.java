@@ -48,6 +48,18 @@ final class StatementScope {
     this.startedIn = startedIn;
   }
 
+  /**
+   * Text is about to be parsed: outside of an analysis that is the beginning of a new statement.
+   *
+   * <p>Otherwise a shell, which analyses inside of an execution, would seem to be still executing
+   * its last command.
+   */
+  static void parsing() {
+    if (AnalysisContext.get().isDefault()) {
+      CURRENT.remove();
+    }
+  }
+
   /** An analysis runs its first rules on {@code plan}: a new statement, unless it is nested. */
   static void analysing(LogicalPlan plan, SparkSession spark) {
     AnalysisContext analysisContext = AnalysisContext.get();

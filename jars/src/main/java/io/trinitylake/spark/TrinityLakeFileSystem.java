@@ -108,9 +108,14 @@ public final class TrinityLakeFileSystem extends FileSystem {
 
   @Override
   public FileStatus getFileStatus(Path path) throws IOException {
-    if (ViewPath.of(path).isLog()) {
+    ViewPath view = ViewPath.of(path);
+    if (view.isLog()) {
       LogListing.list(path, 0);
       return new FileStatus(0, true, 1, 0, 0, path);
+    }
+    if (view.isCommit() && view.needsEngine()) {
+      // Delta goes on with the path in the status, also on executors: it must say all they need.
+      return LogListing.find(path);
     }
     Path real = existing(path);
     return virtual(of(real).getFileStatus(real), path);

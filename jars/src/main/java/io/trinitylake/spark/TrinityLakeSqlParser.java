@@ -37,6 +37,7 @@ final class TrinityLakeSqlParser extends DelegatingParser {
   }
 
   private String rewritten(String sql) {
+    StatementScope.parsing();
     return TransactionStatements.toCall(sql)
         .map(call -> "CALL `" + Catalogs.ofTransaction(spark) + "`.system." + call)
         .orElse(sql);
