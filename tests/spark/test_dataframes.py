@@ -21,16 +21,18 @@ def test_save_as_table(spark: SparkSession, table: str) -> None:
     """DataFrameWriter creates, appends, overwrites, and refuses what exists."""
     data = spark.createDataFrame([(1, "x"), (2, None)], "a INT, b STRING")
     data.write.saveAsTable(table)
-    assert_df_equality(spark.table(table), data, ignore_row_order=True)
+    assert_df_equality(spark.table(table), data, ignore_row_order=True, ignore_nullable=True)
     with fails("TABLE_OR_VIEW_ALREADY_EXISTS"):
         data.write.saveAsTable(table)
     data.write.mode("ignore").saveAsTable(table)
     data.write.mode("append").saveAsTable(table)
-    assert_df_equality(spark.table(table), data.union(data), ignore_row_order=True)
+    assert_df_equality(
+        spark.table(table), data.union(data), ignore_row_order=True, ignore_nullable=True
+    )
     before = version(spark)
     data.write.mode("overwrite").saveAsTable(table)
     assert version(spark) == before + 1
-    assert_df_equality(spark.table(table), data, ignore_row_order=True)
+    assert_df_equality(spark.table(table), data, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_save_as_table_with_partitions(spark: SparkSession, table: str) -> None:
@@ -39,7 +41,7 @@ def test_save_as_table_with_partitions(spark: SparkSession, table: str) -> None:
     assert rows(spark, f"SHOW PARTITIONS {table}") == [(0,), (1,)]
     data = spark.range(2).selectExpr("id AS other")
     data.write.mode("overwrite").option("overwriteSchema", "true").saveAsTable(table)
-    assert_df_equality(spark.table(table), data, ignore_row_order=True)
+    assert_df_equality(spark.table(table), data, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_insert_into(spark: SparkSession, table: str) -> None:
@@ -60,9 +62,9 @@ def test_write_to(spark: SparkSession, table: str) -> None:
     data.where("a = 1").writeTo(table).overwrite(col("a") == 1)
     assert rows(spark, f"SELECT a FROM {table}") == [(0,), (0,), (1,), (2,), (2,)]
     data.writeTo(table).replace()
-    assert_df_equality(spark.table(table), data, ignore_row_order=True)
+    assert_df_equality(spark.table(table), data, ignore_row_order=True, ignore_nullable=True)
     data.writeTo(table).createOrReplace()
-    assert_df_equality(spark.table(table), data, ignore_row_order=True)
+    assert_df_equality(spark.table(table), data, ignore_row_order=True, ignore_nullable=True)
     data.limit(0).writeTo(table).overwritePartitions()
     with fails("TABLE_OR_VIEW_ALREADY_EXISTS"):
         data.writeTo(table).create()
