@@ -44,6 +44,7 @@ class _Session:
     """Stands in for a Spark session that the story never reaches."""
 
     def newSession(self) -> _Session:  # noqa: N802 - Spark's name
+        """Another session of the same JVM."""
         return self
 
     def stop(self) -> None:
