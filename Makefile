@@ -12,7 +12,7 @@ READY := $(STAMPS)/python
 JARS := $(STAMPS)/jars
 CODE := trinitylake_spark tests tools benchmarks examples
 JAVA_SOURCES := $(shell find jars -path jars/target -prune -o -type f -print 2>/dev/null)
-MVN := mvn --quiet --batch-mode --file jars/pom.xml
+MVN := mvn --quiet --batch-mode -Dstyle.color=never --file jars/pom.xml
 ARGS ?=
 
 .PHONY: help
