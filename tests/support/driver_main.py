@@ -9,6 +9,7 @@ moment to kill this process.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,15 +22,20 @@ import trinitylake_spark as tl
 
 _OUT = threading.Lock()
 
-# A driver that lives for seconds needs no optimising compiler.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+# The JVM inherits standard output and may warn there: the answers get a channel of their own.
+_ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+# A driver that lives for seconds needs no optimising compiler; without it the JVM reserves little
+# for code, too little for hundreds of statements.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xshare:auto"
 
 
 def say(answer: dict[str, Any]) -> None:
     """Write one line, whole."""
     with _OUT:
-        sys.stdout.write(json.dumps(answer, default=str) + "\n")
-        sys.stdout.flush()
+        _ANSWERS.write(json.dumps(answer, default=str) + "\n")
+        _ANSWERS.flush()
 
 
 def open_session(settings: dict[str, Any]) -> SparkSession:
