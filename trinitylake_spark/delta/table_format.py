@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trinitylake_spark.delta.checkpoints import Checkpoints
+from trinitylake_spark.delta.checksums import Checksums
 from trinitylake_spark.delta.entry import Entry, encode_entry, parse_entry
 from trinitylake_spark.delta.log import LogFiles
 from trinitylake_spark.delta.names import CREATION
@@ -70,6 +71,7 @@ class DeltaFormat:
     ) -> None:
         self.logs = logs or LogFiles()
         self.checkpoints = checkpoints or Checkpoints()
+        self.checksums = Checksums(self.logs)
 
     def create(
         self, context: FormatContext, schema: pa.Schema, properties: Mapping[str, str]

@@ -91,6 +91,22 @@ class Logs:
         stored = self._stored_name(view, table, name, write=write)
         return f"{view.lake.hadoop_url(view.location)}/{LOG_FOLDER}/{stored}" if stored else None
 
+    def derive_checksum(self, path: str) -> bool:
+        """Make the checksum of a commit that has none, for it was rebased or is very fresh.
+
+        Args:
+            path: the checksum's path in a view.
+
+        Returns:
+            whether it is there now.
+        """
+        view, name = self._views.at(path)
+        table, number = view.table(), checksum_number(name)
+        commit = self._commit(view, table, number) if table and number is not None else None
+        if table is None or commit is None:
+            return False
+        return view.lake.delta.checksums.derive(view.lake.context, table.segment, commit)
+
     def _stored_name(self, view: View, table: DeltaTable, name: str, *, write: bool) -> str | None:
         checkpoint = table.segment.checkpoint
         if name == LAST_CHECKPOINT:

@@ -60,6 +60,7 @@ class EngineService:
             "table_restore_point": self._table_restore_point,
             "log_list": self._log_list,
             "log_resolve": self._log_resolve,
+            "log_checksum": self._log_checksum,
             "log_write": self._log_write,
             "procedures": lambda _: procedures.describe(),
             "procedure": self._procedure,
@@ -213,6 +214,9 @@ class EngineService:
     def _log_resolve(self, arguments: Arguments) -> Answer:
         write = bool(arguments.get("write"))
         return {"physical": self._logs.resolve(arguments["path"], write=write)}
+
+    def _log_checksum(self, arguments: Arguments) -> Answer:
+        return {"derived": self._logs.derive_checksum(arguments["path"])}
 
     def _log_write(self, arguments: Arguments) -> Answer:
         if arguments.get("content") is not None:
