@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.cells import CELLS, MODES, outcome
 from tests.support.row_tables import (
     Conflict,
     Row,
@@ -27,13 +28,7 @@ from trinitylake_spark.storage.memory import MemoryStorage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KINDS = ("OW", "IN", "UD", "MI", "MA")
-CELLS = [(earlier, later) for earlier in KINDS for later in KINDS]
-
-# The seed's table, row by row: earlier job, then what each later job (OW IN UD MI MA) meets.
-STRICT = {"OW": "OEEEE", "IN": "OEECE", "UD": "OEECE", "MI": "ONNEC", "MA": "ONNEE"}
-# What the optimised mode makes of it where both worked on the same files …
-SAME_FILES = {"OW": "OEEEE", "IN": "O++C+", "UD": "O+ECE", "MI": "ONNEC", "MA": "ONNEE"}
+_FILES = {"OW": "OEEEE", "IN": "O++C+", "UD": "O+ECE", "MI": "ONNEC", "MA": "ONNEE"}
 # … and where they worked on different files.
 OTHER_FILES = {"OW": "OEEEE", "IN": "O++C+", "UD": "O++C+", "MI": "ONN+C", "MA": "ONN++"}
 
@@ -98,7 +93,7 @@ def _meaning(rows: list[Row], kind: str, keys: tuple[int, int], number: int) -> 
 
 @pytest.mark.parametrize("way", ["statement", "transaction"])
 @pytest.mark.parametrize(("layout", "files"), LAYOUTS, ids=["-".join(both) for both in LAYOUTS])
-@pytest.mark.parametrize("mode", ["strict", "optimised"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("earlier", "later"), CELLS)
 def test_cell(
     lake: Tables, earlier: str, later: str, mode: str, layout: str, files: str, way: str
@@ -110,8 +105,7 @@ def test_cell(
     rows = _base(partitioned=partitioned)
     properties = {"trinitylake.conflict-detection": mode}
     one.create(table, *rows, partitioned=partitioned, properties=properties)
-    cell = {**STRICT} if mode == "strict" else SAME_FILES if files == "same files" else OTHER_FILES
-    code = "+" if files == "other partition" else cell[earlier][KINDS.index(later)]
+    code = outcome(earlier, later, mode, files)
 
     def first() -> None:
         """The earlier job."""
