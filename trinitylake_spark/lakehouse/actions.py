@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING
 
 from trinitylake_spark.format.definitions import (
@@ -194,6 +195,7 @@ def operation_name(action: ActionDef) -> str:
     return type_name(action.type)
 
 
+@cache
 def type_name(operation: int) -> str:
     """Return the name of a number of ``ActionDef.type`` without its object."""
     if operation not in ActionType.values():

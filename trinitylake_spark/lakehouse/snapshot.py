@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from trinitylake_spark.tree.read import lookup, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import NoReturn
 
     from trinitylake_spark.commit.versions import Root
     from trinitylake_spark.lakehouse.services import Services
@@ -35,8 +35,10 @@ class Snapshot(Catalog):
     def __init__(self, services: Services, root: Root) -> None:
         self._services = services
         self.root = root
-        with self._expiry():
+        try:
             self.layout = services.layout(root)
+        except NotFoundError as error:
+            self._explain(error)
 
     @property
     def version(self) -> int:
@@ -57,40 +59,42 @@ class Snapshot(Catalog):
         return f"Snapshot(version={self.version}, created_at={self.created_at.isoformat()})"
 
     def _path(self, key: str) -> str | None:
-        with self._expiry():
+        try:
             return lookup(self._services.nodes, self.root.node, key, self.layout.order)
+        except NotFoundError as error:
+            self._explain(error)
 
     def _pairs(self, low: str, high: str) -> Iterator[tuple[str, str]]:
-        with self._expiry():
+        try:
             yield from scan(
                 self._services.nodes, self.root.node, low, high, order=self.layout.order
             )
+        except NotFoundError as error:
+            self._explain(error)
 
     def _bytes(self, path: str) -> bytes:
-        with self._expiry():
-            return self._services.definitions.read(path)
-
-    @contextmanager
-    def _expiry(self) -> Iterator[None]:
-        """Tell a file that went with its expired version from one that is missing."""
         try:
-            yield
+            return self._services.definitions.read(path)
         except NotFoundError as error:
-            if error.kind is not Kind.OBJECT_NOT_FOUND:
-                raise
-            floor = self._services.finder.floor()
-            if self.version < floor:
-                raise NotFoundError(
-                    f"Version {self.version} has been expired while it was read; the oldest "
-                    f"version kept is {floor}. Read a newer version.",
-                    kind=Kind.VERSION_EXPIRED,
-                    version=self.version,
-                    oldest=floor,
-                ) from error
-            raise CorruptError(
-                f"Version {self.version} names the file {error.fields.get('path')!r}, which is "
-                "not there. Run the check, and restore the file or roll back.",
-                path=error.fields.get("path"),
-                rule="format.md §8.5: a file that a kept version reaches exists",
-                found="no such file",
+            self._explain(error)
+
+    def _explain(self, error: NotFoundError) -> NoReturn:
+        """Tell a file that went with its expired version from one that is missing."""
+        if error.kind is not Kind.OBJECT_NOT_FOUND:
+            raise error
+        floor = self._services.finder.floor()
+        if self.version < floor:
+            raise NotFoundError(
+                f"Version {self.version} has been expired while it was read; the oldest "
+                f"version kept is {floor}. Read a newer version.",
+                kind=Kind.VERSION_EXPIRED,
+                version=self.version,
+                oldest=floor,
             ) from error
+        raise CorruptError(
+            f"Version {self.version} names the file {error.fields.get('path')!r}, which is "
+            "not there. Run the check, and restore the file or roll back.",
+            path=error.fields.get("path"),
+            rule="format.md §8.5: a file that a kept version reaches exists",
+            found="no such file",
+        ) from error

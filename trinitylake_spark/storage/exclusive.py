@@ -5,10 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
@@ -18,7 +15,7 @@ _NOT_SUPPORTED = frozenset(
 )
 
 
-def publish(temporary: Path, target: Path) -> None:
+def publish(temporary: str, target: str) -> None:
     """Make ``target`` a name of the file ``temporary``, which may or may not keep its own.
 
     Uses ``link``; where the file system has no hard links ``renameat2(RENAME_NOREPLACE)``; where
@@ -39,11 +36,11 @@ def publish(temporary: Path, target: Path) -> None:
             return
 
 
-def _link(temporary: Path, target: Path) -> None:
+def _link(temporary: str, target: str) -> None:
     os.link(temporary, target)
 
 
-def _rename(temporary: Path, target: Path) -> None:
+def _rename(temporary: str, target: str) -> None:
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError as error:
@@ -51,12 +48,12 @@ def _rename(temporary: Path, target: Path) -> None:
     old, new = os.fsencode(temporary), os.fsencode(target)
     if renameat2(_AT_FDCWD, old, _AT_FDCWD, new, _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(target))
+        raise OSError(code, os.strerror(code), target)
 
 
-def _copy(temporary: Path, target: Path) -> None:
-    data = temporary.read_bytes()
-    with target.open("xb") as file:
+def _copy(temporary: str, target: str) -> None:
+    data = Path(temporary).read_bytes()
+    with Path(target).open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

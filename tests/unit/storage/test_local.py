@@ -160,10 +160,11 @@ def test_a_failure_is_not_an_absence(
     storage: LocalStorage, monkeypatch: pytest.MonkeyPatch, operation: str, code: int
 ) -> None:
     """Only the file system's own "no such file" counts as absent: probing relies on it."""
-    for method in ("read_bytes", "stat", "unlink"):
-        monkeypatch.setattr(Path, method, _raise(code))
-    with pytest.raises(StorageError) as caught:
-        getattr(storage, operation)("a")
+    call = {"read": "builtins.open", "exists": "os.stat", "delete": "os.unlink"}[operation]
+    with monkeypatch.context() as patch:
+        patch.setattr(call, _raise(code))
+        with pytest.raises(StorageError) as caught:
+            getattr(storage, operation)("a")
     assert caught.value.kind is Kind.STORAGE
     assert caught.value.fields["operation"] == operation
 
@@ -227,6 +228,18 @@ def test_a_file_in_the_way_of_a_folder_is_a_certain_failure(storage: LocalStorag
         with pytest.raises(StorageError) as caught:
             call("a/b", b"x")
         assert caught.value.kind is Kind.STORAGE
+
+
+@pytest.mark.parametrize("operation", ["create", "write"])
+def test_a_folder_that_vanished_is_made_again(storage: LocalStorage, operation: str) -> None:
+    """Who tidies up empty folders, also the one for temporary files, makes nothing fail."""
+    root = Path(storage.url.removeprefix("file://"))
+    storage.create("a/b/c", b"x")
+    storage.delete("a/b/c")
+    for folder in ("a/b", "a", ".tmp", ""):
+        (root / folder).rmdir()
+    getattr(storage, operation)("a/b/c", b"y")
+    assert storage.read("a/b/c") == b"y"
 
 
 def test_a_folder_in_the_way_is_no_winner(storage: LocalStorage) -> None:
