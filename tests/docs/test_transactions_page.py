@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trinitylake_spark.delta.matrix import COLUMNS, MATRIX
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tools.matrix_page import PAGE, written
+from trinitylake_spark.delta.matrix import COLUMNS, MATRIX, Code
 
 
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def test_the_page_has_the_tables_of_the_code() -> None:
+    """Writing the page again changes nothing, and both tables are there."""
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert page.count("<!-- matrix:") == 2
+    assert written(page) == page
 
 
-def test_the_page_has_the_25_outcomes(repository: Path) -> None:
-    """The strict table of the page is the matrix, cell by cell."""
-    page = (repository / "docs/transactions.md").read_text(encoding="utf-8")
+def test_the_code_has_the_25_outcomes() -> None:
+    """The later job is refused in 13 cells, overwrites in 5, and so on, as format.md §7.2 says."""
+    codes = [MATRIX[earlier][later].code for earlier in COLUMNS for later in COLUMNS]
 
-    for earlier in COLUMNS:
-        codes = [MATRIX[earlier][later].code.value for later in COLUMNS]
-        assert _row([f"**{earlier}**", *codes]) in page
-
-
-def test_the_page_has_the_rules_of_the_default_mode(repository: Path) -> None:
-    """The optimised table of the page is the matrix, cell by cell."""
-    page = (repository / "docs/transactions.md").read_text(encoding="utf-8")
-
-    for earlier in COLUMNS:
-        rules = [MATRIX[earlier][later].optimised.value for later in COLUMNS]
-        assert _row([f"**{earlier}**", *rules]) in page
+    assert [codes.count(code) for code in Code] == [5, 13, 3, 4]
+    assert "".join(codes) == "OEEEEOEECEOEECEONNECONNEE"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 _MERGE = """MERGE INTO {t} USING (SELECT gate(0) AS a) s ON {t}.a = s.a
-    WHEN MATCHED THEN UPDATE SET a = 8"""
+    WHEN MATCHED THEN UPDATE SET a = 80"""
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_inserts_over_inserts(
     [
         ("UPDATE {t} SET a = 7 WHERE a = 0 AND gate(a) = 0", {7, 1, 9}),
         ("DELETE FROM {t} WHERE a = 0 AND gate(a) = 0", {1, 9}),
-        (_MERGE, {8, 1, 9}),
+        (_MERGE, {80, 1, 9}),
     ],
     ids=["update", "delete", "merge"],
 )
@@ -224,19 +224,37 @@ def test_identity_values(
 def test_deletion_vectors(
     spark: SparkSession, other: SparkSession, table: str, overlap: Overlap, ids: Ids
 ) -> None:
-    """A vector on a file follows an insert; two vectors on one file are a conflict."""
+    """Rows of one file: different ones go together, whatever the statements; a common one not."""
     spark.sql(
         f"CREATE TABLE {table} TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
         " AS SELECT CAST(id AS INT) AS a FROM range(0, 10, 1, 1)"
     )
-    with overlap.running(f"DELETE FROM {table} WHERE a = 3 AND gate(a) = 3") as failed:
-        other.sql(f"INSERT INTO {table} VALUES (50)")
-    assert failed == []
-    ids(table, set(range(10)) - {3} | {50})
-    with overlap.running(f"DELETE FROM {table} WHERE a = 4 AND gate(a) = 4") as failed:
-        other.sql(f"DELETE FROM {table} WHERE a = 5")
-    _refused(failed)
-    ids(table, set(range(10)) - {3, 5} | {50})
+    expected = set(range(10))
+    files = set(spark.table(table).inputFiles())
+    for mine, theirs, gone, new in (
+        ("DELETE FROM {t} WHERE a = 3 AND gate(a) = 3", "INSERT INTO {t} VALUES (50)", {3}, {50}),
+        ("DELETE FROM {t} WHERE a = 4 AND gate(a) = 4", "DELETE FROM {t} WHERE a = 5", {4, 5}, {}),
+        (
+            "UPDATE {t} SET a = 60 WHERE a = 6 AND gate(a) = 6",
+            "UPDATE {t} SET a = 70 WHERE a = 7",
+            {6, 7},
+            {60, 70},
+        ),
+        (_MERGE, "DELETE FROM {t} WHERE a = 8", {0, 8}, {80}),
+    ):
+        with overlap.running(mine.format(t=table)) as failed:
+            other.sql(theirs.format(t=table))
+        assert failed == []
+        expected = expected - gone | set(new)
+        ids(table, expected)
+    assert files <= set(spark.table(table).inputFiles()), "a data file was written again"
+    assert one(spark, f"SELECT max(a) FROM {table}") == 80
+    with overlap.running(f"DELETE FROM {table} WHERE a = 1 AND gate(a) = 1") as failed:
+        other.sql(f"UPDATE {table} SET a = 10 WHERE a = 1")
+    assert "rows of the data file" in str(_refused(failed))
+    ids(table, expected - {1} | {10})
+    spark.sql(f"OPTIMIZE {table}")
+    ids(table, expected - {1} | {10})
 
 
 def test_columns(

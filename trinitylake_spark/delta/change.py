@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from trinitylake_spark.delta.entry import ROW_TRACKING_DOMAIN, Entry, file_key
+from trinitylake_spark.delta.entry import ROW_TRACKING_DOMAIN, Entry, file_key, file_path
 from trinitylake_spark.delta.predicate import Column
 from trinitylake_spark.delta.schema import PHYSICAL_NAME, parse_schema
 from trinitylake_spark.format.definitions_pb2 import ActionType, DataChange
@@ -120,6 +120,14 @@ class Change:
     def changes_data(self) -> bool:
         """Whether a reader could see the difference in the rows."""
         return bool(self.added or self.removed or not self.complete) and not self.rewrites_only
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether rows came in. A file named again with more of its rows deleted brings none."""
+        if self.operation not in _CHANGES:
+            return bool(self.added)
+        known = {file_path(key) for key in self.removed}
+        return any(file_path(key) not in known for key in self.added)
 
     def detail(self, log_entry: str) -> bytes:
         """Return the ``DataChange`` that the root records.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from trinitylake_spark.delta.change import REWRITES, Kind, partition_columns, partition_of
-from trinitylake_spark.delta.entry import FILE_FACTS, Entry, file_key
+from trinitylake_spark.delta.entry import FILE_FACTS, Entry, file_key, file_path
 from trinitylake_spark.delta.matrix import Rule, rule
 from trinitylake_spark.delta.predicate import holds
 from trinitylake_spark.delta.staging import RefusedError
@@ -46,6 +46,15 @@ class Their:
     change: Change
     load: Callable[[], Entry]
 
+    def refused(self, rule_text: str, advice: str = _RERUN) -> RefusedError:
+        """Return the refusal to follow this change."""
+        return RefusedError(
+            rule_text,
+            advice,
+            version=self.version,
+            their_operation=self.change.operation or str(self.change.kind),
+        )
+
 
 @dataclass(slots=True)
 class Plan:
@@ -55,10 +64,13 @@ class Plan:
         entries: my entries, by position, that read differently now.
         undone: groups of files of compactions to undo: (position of theirs, group) to the files
             that the compaction removed and added, by key.
+        shared: data files of which both sides deleted rows, by path: who did so last, and the
+            addition that says which rows.
     """
 
     entries: dict[int, Entry] = field(default_factory=dict)
     undone: dict[tuple[int, str], tuple[Files, Files]] = field(default_factory=dict)
+    shared: dict[str, tuple[Their, Action]] = field(default_factory=dict)
 
     def undone_of(self, position: int) -> tuple[set[str], set[str]]:
         """Return the keys of the files that one of theirs removed and added, where undone."""
@@ -143,15 +155,14 @@ class DataRules:
             for their in theirs:
                 both = change.app_ids & their.change.app_ids
                 if both:
-                    raise _refused(
-                        their,
+                    raise their.refused(
                         f"both recorded progress of the streaming query {min(both)}, so one of"
                         " them would be applied twice",
                         "Make sure that only one run of the query writes to the table.",
                     )
                 both = change.domains & their.change.domains
                 if both:
-                    raise _refused(their, f"both set the metadata domain {min(both)}")
+                    raise their.refused(f"both set the metadata domain {min(both)}")
 
     def _check_reads(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> None:
         """SERIALIZABLE: what my transaction read of the table must still be so."""
@@ -162,19 +173,18 @@ class DataRules:
                 if change.kind in REWRITES or change.kind is Kind.METADATA:
                     continue
                 if self._reads or change.operation == "MERGE":
-                    raise _refused(
-                        their, "this transaction read the table, and its data changed since"
+                    raise their.refused(
+                        "this transaction read the table, and its data changed since"
                     )
                 # Without WHERE an UPDATE works on every row, so on those that came in between too.
                 selects = change.row_filter or change.kind is Kind.CHANGE
                 if selects and self._adds_matching_rows(change, their):
-                    raise _refused(
-                        their,
+                    raise their.refused(
                         "rows were added that this operation's row filter may match",
                     )
 
     def _adds_matching_rows(self, change: Change, their: Their) -> bool:
-        if not their.change.added:
+        if not their.change.adds_rows:
             return False
         if their.change.partitions is None or not self._columns:
             return True
@@ -200,7 +210,7 @@ class DataRules:
                 continue
             found = rule(their.change.kind, change.kind, strict=self._strict)
             if found is Rule.REFUSE:
-                raise _refused(their, self._refusal(change, their.change))
+                raise their.refused(self._refusal(change, their.change))
             if found is Rule.OVERWRITE:
                 self._overwrite(overwrite, change, position, their, wanted, plan)
                 continue
@@ -212,8 +222,11 @@ class DataRules:
                 wanted |= self._undo(position, their, met, plan)
             elif found is Rule.LEAVE_OUT:
                 left_out |= met
+            elif found is Rule.ROWS and (both := self._share(entry, their, met)) is not None:
+                plan.shared.update({path: (their, add) for path, add in both.items()})
+                wanted = (wanted - met) | {file_key(add) for add in both.values()}
             else:
-                raise _refused(their, self._met(met))
+                raise their.refused(self._met(met))
         if left_out:
             return self._without_groups(entry, left_out)
         return overwrite.entry(entry)
@@ -231,10 +244,16 @@ class DataRules:
             f" and {len(met) - 1} more" if len(met) > 1 else ""
         )
 
+    def _share(self, entry: Entry, their: Their, met: AbstractSet[str]) -> dict[str, Action] | None:
+        """Return their state of the files that both only deleted rows of; None if not of all."""
+        paths = {file_path(key) for key in met}
+        mine = {add["path"] for add in entry.adds if add.get("deletionVector")}
+        theirs = {add["path"]: add for add in their.load().adds if add.get("deletionVector")}
+        return {p: theirs[p] for p in paths} if paths <= mine & theirs.keys() else None
+
     def _check_keys(self, change: Change, their: Their) -> None:
         if self._has_keys and change.added and their.change.added and their.change.changes_data:
-            raise _refused(
-                their,
+            raise their.refused(
                 "the table has a primary or unique key, and both added rows whose keys are not"
                 " known to differ",
             )
@@ -282,8 +301,7 @@ class DataRules:
         if None in touched:
             # The filter chooses rows, so files that it met only partly were written again.
             if their.change.changes_data and (their.change.added or their.change.removed & wanted):
-                raise _refused(
-                    their,
+                raise their.refused(
                     "it cannot be told from file names whether rows that changed meanwhile belong"
                     " to what this operation replaces",
                 )
@@ -325,8 +343,8 @@ class DataRules:
                 continue
             for key, action in files.items():
                 if not action.get("extendedFileMetadata") or "partitionValues" not in action:
-                    raise _refused(
-                        their, f"the compaction did not record enough of {key} to put it back"
+                    raise their.refused(
+                        f"the compaction did not record enough of {key} to put it back"
                     )
             plan.undone[position, group] = (files, added.get(group, {}))
             needed |= added.get(group, {}).keys()
@@ -394,12 +412,3 @@ class _Overwrite:
         self._taken.update(fresh)
         actions.extend(("remove", body) for body in fresh.values())
         return entry.replaced(actions)
-
-
-def _refused(their: Their, rule_text: str, advice: str = _RERUN) -> RefusedError:
-    return RefusedError(
-        rule_text,
-        advice,
-        version=their.version,
-        their_operation=their.change.operation or str(their.change.kind),
-    )

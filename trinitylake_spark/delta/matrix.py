@@ -31,6 +31,7 @@ class Rule(StrEnum):
 
     PASS = "nothing to reconcile"  # noqa: S105 - not a password
     DISJOINT = "if no file that it removes was removed meanwhile"
+    ROWS = "if no row (with deletion vectors; else no file) that it removes was removed meanwhile"
     OVERWRITE = "also removes what was added meanwhile"
     LEAVE_OUT = "leaves out groups of files of which one was removed meanwhile"
     UNDO = "undoes the compaction where both touched the same files"
@@ -86,7 +87,7 @@ MATRIX: Mapping[Kind, Mapping[Kind, Cell]] = {
             (
                 _O,
                 _error(Rule.PASS),
-                _error(Rule.DISJOINT),
+                _error(Rule.ROWS),
                 Cell(Code.COMPACTS, Rule.LEAVE_OUT, Rule.LEAVE_OUT),
                 _error(Rule.DISJOINT),
             ),

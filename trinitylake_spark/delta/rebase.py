@@ -14,6 +14,7 @@ from trinitylake_spark.delta.change import (
 from trinitylake_spark.delta.data_rules import DataRules, Plan, Their
 from trinitylake_spark.delta.entry import FILE_FACTS, Entry
 from trinitylake_spark.delta.metadata_rules import check_metadata, merged_metadata
+from trinitylake_spark.delta.row_rules import stack_vectors
 from trinitylake_spark.delta.staging import RefusedError, Staged, new_commit, place
 from trinitylake_spark.delta.table import Counters, read_table
 from trinitylake_spark.errors import CommitConflictError
@@ -22,7 +23,7 @@ from trinitylake_spark.format.system import Isolation
 from trinitylake_spark.lakehouse.formats import TableChange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from trinitylake_spark.delta.change import Change
     from trinitylake_spark.delta.checkpoints import Checkpoints
@@ -75,7 +76,8 @@ class Rebase:
                 self._base, self._theirs, changes, [(t.version, t.change) for t in theirs]
             )
             plan = self._rules().plan(changes, theirs)
-            placed = self._place(mine, plan)
+            stacked = stack_vectors(self._context, self._base.segment.location, changes, plan)
+            placed = self._place(mine, plan, stacked)
         except RefusedError as refused:
             raise self._conflict(refused, mine) from refused
         return self._result(placed)
@@ -140,7 +142,9 @@ class Rebase:
 
     # --- what becomes of it ----------------------------------------------------------------------
 
-    def _place(self, mine: Sequence[Staged], plan: Plan) -> list[Placed]:
+    def _place(
+        self, mine: Sequence[Staged], plan: Plan, stacked: Mapping[int, Mapping[str, bytes]]
+    ) -> list[Placed]:
         """Put the entries on top of theirs, an undone compaction first."""
         placed: list[Placed] = []
         table = self._theirs
@@ -158,7 +162,7 @@ class Rebase:
                     )
                 before = staged.entry.metadata
             one = place(self._context, table, staged, entry)
-            placed.append(one)
+            placed.append(replace(one, files={**one.files, **stacked.get(position, {})}))
             table = one.table
         return placed
 
