@@ -6,6 +6,7 @@ import getpass
 from typing import TYPE_CHECKING, Any, Self
 
 from trinitylake_spark.delta.table_format import DeltaFormat
+from trinitylake_spark.lakehouse.contest import COMMIT_SECONDS
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse as AnyLakehouse
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Lakehouse(AnyLakehouse):
         clock: Clock | None = None,
         ids: Ids | None = None,
         author: str = "",
+        commit_seconds: float = COMMIT_SECONDS,
         message: str = "",
         **definition_fields: Any,  # noqa: ANN401 - each field has its own type
     ) -> Self:
@@ -46,6 +48,7 @@ class Lakehouse(AnyLakehouse):
             clock: time.
             ids: identifiers.
             author: who commits, where a transaction does not say; default: the user's login name.
+            commit_seconds: how long a commit goes on while others are faster.
             message: stored in version 0.
             **definition_fields: fields of ``LakehouseDef`` by name, such as ``order=256``.
 
@@ -63,12 +66,13 @@ class Lakehouse(AnyLakehouse):
             clock=clock,
             ids=ids,
             author=author or login_name(),
+            commit_seconds=commit_seconds,
             message=message,
             **definition_fields,
         )
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the settings of a catalog
         cls,
         url: str,
         *,
@@ -79,6 +83,7 @@ class Lakehouse(AnyLakehouse):
         clock: Clock | None = None,
         ids: Ids | None = None,
         author: str = "",
+        commit_seconds: float = COMMIT_SECONDS,
     ) -> Self:
         """Open a lakehouse; arguments as for ``create``.
 
@@ -96,6 +101,7 @@ class Lakehouse(AnyLakehouse):
             clock=clock,
             ids=ids,
             author=author or login_name(),
+            commit_seconds=commit_seconds,
         )
 
 

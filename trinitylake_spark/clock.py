@@ -12,6 +12,9 @@ class Clock(Protocol):
     def now_millis(self) -> int:
         """UTC epoch milliseconds."""
 
+    def monotonic(self) -> float:
+        """Seconds since some moment, to measure how long something takes; never goes back."""
+
     def sleep(self, seconds: float) -> None:
         """Wait; tests advance their own clock instead."""
 
@@ -22,6 +25,10 @@ class SystemClock:
     def now_millis(self) -> int:
         """UTC epoch milliseconds of the machine."""
         return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's steady clock."""
+        return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Block this thread for ``seconds``."""
@@ -37,6 +44,10 @@ class ManualClock:
     def now_millis(self) -> int:
         """The time it was set to."""
         return self.millis
+
+    def monotonic(self) -> float:
+        """The time it was set to, in seconds."""
+        return self.millis / 1000
 
     def sleep(self, seconds: float) -> None:
         """Move on by ``seconds`` at once."""

@@ -46,6 +46,10 @@ class World:
         """Return the time; it moves on by itself now and then, sometimes far."""
         return self.millis
 
+    def monotonic(self) -> float:
+        """Return the time in seconds."""
+        return self.millis / 1000
+
     def sleep(self, seconds: float) -> None:
         """Let others run for a while."""
         self.millis += int(seconds * 1000)

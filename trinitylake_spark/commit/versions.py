@@ -38,6 +38,8 @@ TRUST_MILLIS = 10_000
 A version that came after that moment is younger than this, and expiration leaves such roots in
 place; so a root that is missing was never there, and the floor need not be read again.
 """
+FRESH_MILLIS = 1_000
+"""How long a version that was the newest counts as such when the next one is taken already."""
 YOUNGEST_EXPIRABLE_MILLIS = 3 * TRUST_MILLIS
 """A root younger than this is never deleted, whatever limits an expiration is given (§8.5)."""
 
@@ -83,6 +85,13 @@ class VersionFinder:
     def known_floor(self) -> int:
         """The floor as it was last read; it never falls. No storage call."""
         return self._floor
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the newest version seen was the newest of all a moment ago. No storage call."""
+        with self._lock:
+            known_at = self._latest_at
+        return known_at is not None and 0 <= self._clock.now_millis() - known_at < FRESH_MILLIS
 
     def learn(self, root: Root, stored_bytes: int) -> None:
         """Remember a root that was just read or created.
@@ -133,8 +142,24 @@ class VersionFinder:
                 return entry[0]
         return self._read(version)
 
-    def roots(self, versions: Iterable[int]) -> list[Root]:
-        """Return several roots, in order; what is not cached is read in parallel, not kept.
+    def up_to(self, version: int) -> Root:
+        """Return the root of a version that is known to exist, and remember all on the way to it.
+
+        They are read side by side, without probing.
+
+        Raises:
+            NotFoundError: kind ``OBJECT_NOT_FOUND``: one of them is gone.
+        """
+        known = self._latest
+        first = version if known is None else min(known.version + 1, version)
+        return self.roots(range(first, version + 1), keep=True)[-1]
+
+    def roots(self, versions: Iterable[int], *, keep: bool = False) -> list[Root]:
+        """Return several roots, in order; what is not cached is read in parallel.
+
+        Args:
+            versions: their numbers.
+            keep: remember what was read.
 
         Raises:
             NotFoundError: kind ``OBJECT_NOT_FOUND``: one of them is gone.
@@ -148,6 +173,8 @@ class VersionFinder:
             files = self._storage.read_all([root_path(version) for version in batch])
             for version, data in zip(batch, files, strict=True):
                 found[version] = _decode(version, data)
+                if keep:
+                    self.learn(found[version], len(data))
         return [found[version] for version in wanted]
 
     def floor(self) -> int:

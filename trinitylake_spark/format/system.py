@@ -31,6 +31,7 @@ ACTION_PREFIX = "action."
 AUTHOR = "author"
 MESSAGE = "message"
 IDEMPOTENCY_KEY = "idempotency_key"
+OVERTAKEN = "overtaken"
 
 _SINGLE = frozenset(
     {
@@ -48,6 +49,7 @@ _SINGLE = frozenset(
         AUTHOR,
         MESSAGE,
         IDEMPOTENCY_KEY,
+        OVERTAKEN,
     }
 )
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -109,6 +111,8 @@ class RootInfo:
     author: str = ""
     message: str = ""
     idempotency_key: str | None = None
+    overtaken: int = 0
+    """Versions that others committed while this commit waited."""
     extra: dict[str, str] = field(default_factory=dict)
     """Rows that this version of the library does not know, kept as they are."""
 
@@ -129,6 +133,7 @@ class RootInfo:
             AUTHOR: self.author or None,
             MESSAGE: self.message or None,
             IDEMPOTENCY_KEY: self.idempotency_key,
+            OVERTAKEN: self.overtaken or None,
         }
         rows.update((key, str(value)) for key, value in optional.items() if value is not None)
         rows[N_ACTIONS] = str(len(self.actions))
@@ -169,6 +174,7 @@ def parse_root_info(rows: Mapping[str, str], path: str, version: int | None = No
         author=rows.get(AUTHOR, ""),
         message=rows.get(MESSAGE, ""),
         idempotency_key=rows.get(IDEMPOTENCY_KEY),
+        overtaken=_optional_number(rows, OVERTAKEN, path) or 0,
         extra={key: value for key, value in rows.items() if not is_known_row(key)},
     )
     for link in (info.lakehouse_def, info.previous_root, info.rollback_from_root):

@@ -7,16 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from trinitylake_spark.commit.commit import Committed
+from trinitylake_spark.commit.commit import Committed, Lost
 from trinitylake_spark.commit.unique import create_unique
 from trinitylake_spark.errors import (
     CommitConflictError,
     CommitUnknownError,
     Kind,
+    NotFoundError,
     TrinityLakeError,
 )
 from trinitylake_spark.format.nodefile import encode_node
-from trinitylake_spark.format.system import CREATED_AT, TIME_VERSION
+from trinitylake_spark.format.system import CREATED_AT, OVERTAKEN, TIME_VERSION
+from trinitylake_spark.lakehouse.contest import Contest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
     WriteNodes = Callable[[dict[str, NodeFile], int], None]
     """Writes nodes below the root, by path, with the order they are encoded with."""
 
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 2.0
+
+_LOSSES_IN_A_ROW = 2
+"""After so many a commit looks for the newest version, as others may be quicker by far."""
 
 
 @dataclass(slots=True)
@@ -117,6 +120,7 @@ class Commit:
         self._services = services
         self._proposal = proposal
         self._base = base
+        self._is_fresh = services.finder.is_fresh
         self._written: set[str] = set()
         self._files_written: set[str] = set()
 
@@ -131,12 +135,15 @@ class Commit:
             NotFoundError: kind ``VERSION_EXPIRED``: the transaction took too long.
             StorageError: the storage failed; nothing was committed.
         """
-        turns = self._services.commit_turns
+        services = self._services
+        turns = services.commit_turns
+        contest = Contest(services.clock, services.ids, services.commit_seconds)
         try:
-            self._follow(self._services.finder.known)
+            self._follow(services.finder.known)
             self._store()
-            with turns.turn():
-                root = self._create()
+            with turns.turn() as ahead:
+                contest.queued(ahead)
+                root = self._create(contest)
                 turns.newest = root.version
         except CommitUnknownError:
             raise
@@ -146,24 +153,62 @@ class Commit:
         self._services.committer.finish(root.version, self._proposal.transaction_id)
         return root
 
-    def _create(self) -> Root:
-        finder = self._services.finder
-        for attempt in range(self._services.max_attempts):
-            if attempt > 0 or self._services.commit_turns.newest > self._base.version:
-                self._follow(finder.latest())
-            self._follow(finder.known)
+    def _create(self, contest: Contest) -> Root:
+        self._follow(self._services.finder.known)
+        self._catch_up(self._services.commit_turns.newest)
+        while True:
+            contest.attempt()
             self._store()
-            outcome = self._attempt()
+            outcome = self._attempt(contest.overtaken)
             if isinstance(outcome, Committed):
                 return outcome.root
-            self._pause(attempt)
+            contest.lost(outcome.winner)
+            self._follow(outcome.winner)
+            self._wait(contest)
+
+    def _catch_up(self, newest: int) -> None:
+        """Follow what other handles of this process committed; there is nothing to probe for."""
+        finder = self._services.finder
+        if newest <= self._base.version:
+            return
+        try:
+            self._follow(finder.up_to(newest))
+        except NotFoundError:
+            self._follow(finder.latest())
+
+    def _wait(self, contest: Contest) -> None:
+        """After a loss: let those go first who have waited longer, and follow what they do."""
+        clock = self._services.clock
+        if contest.attempts == 1 and not self._is_fresh:
+            self._follow(self._services.finder.latest())
+        elif contest.attempts % _LOSSES_IN_A_ROW == 0:
+            self._look(contest)
+        while not contest.is_due():
+            self._check_time(contest)
+            clock.sleep(contest.pause())
+            self._look(contest)
+        self._check_time(contest)
+
+    def _look(self, contest: Contest) -> None:
+        """Follow the newest version."""
+        followed = self._base.version
+        latest = self._services.finder.latest()
+        if latest.version > followed:
+            self._follow(latest)
+            contest.saw(latest, latest.version - followed)
+
+    def _check_time(self, contest: Contest) -> None:
+        if not contest.is_over:
+            return
+        seconds = self._services.commit_seconds
         raise CommitConflictError(
-            f"Other transactions were faster {self._services.max_attempts} times, the last time "
-            f"with version {self._base.version + 1}. Nothing was committed, and nothing stands "
-            "against the transaction itself: run it again.",
+            f"Other transactions were faster for {seconds:g} seconds, the last time with version "
+            f"{self._base.version}. Nothing was committed, and nothing stands against the "
+            "transaction itself: run it again.",
             kind=Kind.COMMIT_RETRIES_EXHAUSTED,
             transaction_id=self._proposal.transaction_id,
-            attempts=self._services.max_attempts,
+            attempts=contest.attempts,
+            seconds=seconds,
         )
 
     def _follow(self, latest: Root | None) -> None:
@@ -171,13 +216,13 @@ class Commit:
             self._proposal.follow(latest)
             self._base = latest
 
-    def _attempt(self) -> object:
+    def _attempt(self, overtaken: int) -> Committed | Lost:
         base, clock = self._base, self._services.clock
         least = base.info.created_at_millis + 1
         candidate = self._proposal.candidate(base, max(clock.now_millis(), least), self._write)
         self._write(dict(candidate.nodes), candidate.order)
         stamp = max(clock.now_millis(), least)
-        _stamp(candidate, stamp)
+        _stamp(candidate, stamp, overtaken)
         return self._services.committer.create_root(
             base.version + 1, candidate.node, candidate.info, candidate.order
         )
@@ -221,11 +266,6 @@ class Commit:
         for path, data in definitions.items():
             self._services.definitions.put(path, data)
 
-    def _pause(self, attempt: int) -> None:
-        """Wait a random time that grows; the first time it is rather short."""
-        longest = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
-        self._services.clock.sleep(self._services.ids.uniform(0, longest))
-
     def _discard(self) -> None:
         """Delete what was written, as far as possible: no version reaches it."""
         with contextlib.suppress(TrinityLakeError):
@@ -235,11 +275,14 @@ class Commit:
                 self._services.format_context.warehouse.delete(path)
 
 
-def _stamp(candidate: Candidate, stamp: int) -> None:
-    """Set the time of the commit as late as can be (format.md §8.1)."""
+def _stamp(candidate: Candidate, stamp: int, overtaken: int) -> None:
+    """Set what is known only now; the time of the commit as late as can be (format.md §8.1)."""
     info, rows = candidate.info, candidate.node.system
     if info.time_version == info.created_at_millis:
         info.time_version = stamp
         rows[TIME_VERSION] = str(stamp)
     info.created_at_millis = stamp
     rows[CREATED_AT] = str(stamp)
+    info.overtaken = overtaken
+    if overtaken:
+        rows[OVERTAKEN] = str(overtaken)

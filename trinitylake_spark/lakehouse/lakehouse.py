@@ -10,6 +10,7 @@ from trinitylake_spark.format.definitions import new_lakehouse_definition
 from trinitylake_spark.ids import SystemIds
 from trinitylake_spark.lakehouse.check import CheckReport, LakehouseCheck
 from trinitylake_spark.lakehouse.committing import Commit
+from trinitylake_spark.lakehouse.contest import COMMIT_SECONDS
 from trinitylake_spark.lakehouse.create import create_lakehouse
 from trinitylake_spark.lakehouse.history import (
     CommitStatus,
@@ -58,6 +59,7 @@ class Lakehouse:
         clock: Clock | None = None,
         ids: Ids | None = None,
         author: str = "",
+        commit_seconds: float = COMMIT_SECONDS,
         message: str = "",
         **definition_fields: Any,  # noqa: ANN401 - each field has its own type
     ) -> Self:
@@ -72,6 +74,7 @@ class Lakehouse:
             clock: time.
             ids: identifiers.
             author: who commits, where a transaction does not say.
+            commit_seconds: how long a commit goes on while others are faster.
             message: stored in version 0.
             **definition_fields: fields of ``LakehouseDef`` by name, such as ``order=256``.
 
@@ -81,12 +84,14 @@ class Lakehouse:
             StorageError: kind ``NOT_EXCLUSIVE``, or the storage failed.
         """
         definition = new_lakehouse_definition(**definition_fields)
-        services = _services(url, storage_options, fs, warehouse, formats, clock, ids, author)
+        services = _services(
+            url, storage_options, fs, warehouse, formats, clock, ids, author, commit_seconds
+        )
         create_lakehouse(services, definition, message=message)
         return cls(services)
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - the settings of a catalog
         cls,
         url: str,
         *,
@@ -97,6 +102,7 @@ class Lakehouse:
         clock: Clock | None = None,
         ids: Ids | None = None,
         author: str = "",
+        commit_seconds: float = COMMIT_SECONDS,
     ) -> Self:
         """Open a lakehouse; arguments as for ``create``.
 
@@ -105,7 +111,9 @@ class Lakehouse:
             InvalidInputError: kind ``INVALID_URL``.
             StorageError: the storage failed.
         """
-        services = _services(url, storage_options, fs, warehouse, formats, clock, ids, author)
+        services = _services(
+            url, storage_options, fs, warehouse, formats, clock, ids, author, commit_seconds
+        )
         lakehouse = cls(services)
         lakehouse.snapshot()
         return lakehouse
@@ -327,7 +335,7 @@ class Lakehouse:
         )
 
 
-def _services(
+def _services(  # noqa: PLR0913, PLR0917 - the settings of a catalog
     url: str,
     storage_options: Mapping[str, Any] | None,
     fs: Any,  # noqa: ANN401 - fsspec has no types
@@ -336,6 +344,7 @@ def _services(
     clock: Clock | None,
     ids: Ids | None,
     author: str,
+    commit_seconds: float,
 ) -> Services:
     return Services(
         open_storage(url, storage_options, fs=fs),
@@ -346,4 +355,5 @@ def _services(
         clock=clock or SystemClock(),
         ids=ids or SystemIds(),
         author=author,
+        commit_seconds=commit_seconds,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import Kind, NotFoundError, UnsupportedError
+from trinitylake_spark.errors import Kind, NotFoundError, StorageError, UnsupportedError
 from trinitylake_spark.format.definitions import LAYOUT_FIELDS, serialise
 from trinitylake_spark.format.definitions_pb2 import ActionType
 from trinitylake_spark.format.nodefile import Message
@@ -107,10 +108,21 @@ class TransactionProposal:
         """Check every version up to ``latest``, then derive the work anew on it.
 
         Raises:
-            CommitConflictError: with all conflicts of all tables.
+            CommitConflictError: with all conflicts of all tables, up to the newest version.
             AlreadyCommitted: one of them did this transaction's work.
         """
         conflicts: list[Conflict] = []
+        refused = self._follow(latest, conflicts)
+        if not conflicts and not refused:
+            return
+        with contextlib.suppress(NotFoundError, StorageError):
+            newest = self._services.finder.latest()
+            if newest.version > latest.version:
+                refused = self._follow(newest, conflicts) or refused
+        raise conflict_error(self.transaction_id, conflicts + refused)
+
+    def _follow(self, latest: Root, conflicts: list[Conflict]) -> list[Conflict]:
+        """Add the conflicts with versions up to ``latest``; return the tables that refuse it."""
         for root in self._roots_after(self._followed, latest):
             if self._header.idempotency_key is not None and (
                 root.info.idempotency_key == self._header.idempotency_key
@@ -125,8 +137,7 @@ class TransactionProposal:
         on_top = Snapshot(self._services, latest)
         self._derived, refused = self._rebaser.derive(on_top, self._judge, lost)
         self._actions = None
-        if conflicts or refused:
-            raise conflict_error(self.transaction_id, conflicts + refused)
+        return refused
 
     def definitions(self) -> Mapping[str, bytes]:
         """Return the definition files that the next candidate names."""
@@ -242,7 +253,7 @@ class TransactionProposal:
         """
         finder = self._services.finder
         try:
-            return finder.roots(range(followed.version + 1, latest.version + 1))
+            return finder.roots(range(followed.version + 1, latest.version + 1), keep=True)
         except NotFoundError as error:
             oldest = finder.floor()
             if followed.version < oldest:

@@ -11,6 +11,7 @@ from trinitylake_spark.commit.commit import Committer
 from trinitylake_spark.commit.versions import VersionFinder
 from trinitylake_spark.errors import InvalidInputError, UnsupportedError
 from trinitylake_spark.ids import Ids, SystemIds
+from trinitylake_spark.lakehouse.contest import COMMIT_SECONDS
 from trinitylake_spark.lakehouse.definitions import DefinitionStore
 from trinitylake_spark.lakehouse.formats import FormatContext
 from trinitylake_spark.lakehouse.history import IdempotencyKeys
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from trinitylake_spark.storage.base import Storage
 
 _KEY_VALUE_SCHEMES = ("dynamodb", "redis", "rediss", "valkey", "valkeys")
-MAX_ATTEMPTS = 10
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Services:
         ids: identifiers and jitter.
         turns: who may commit now; default: a queue shared by this process.
         author: who commits, where a transaction does not say.
-        max_attempts: how often a commit tries to create a root.
+        commit_seconds: how long a commit goes on while others are faster.
     """
 
     storage: Storage
@@ -59,7 +59,7 @@ class Services:
     ids: Ids = field(default_factory=SystemIds)
     turns: Turns | None = None
     author: str = ""
-    max_attempts: int = MAX_ATTEMPTS
+    commit_seconds: float = COMMIT_SECONDS
 
     nodes: NodeStore = field(init=False)
     """Non-root nodes, cached."""

@@ -24,8 +24,8 @@ class Turns(Protocol):
     newest: int
     """The newest version that a holder has committed, so that the next one knows of it."""
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait for the turn and hold it."""
+    def turn(self) -> AbstractContextManager[int]:
+        """Wait for the turn and hold it; tells how many were served before."""
 
 
 class NoTurns:
@@ -34,9 +34,9 @@ class NoTurns:
     newest = -1
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[int]:
         """Go on at once."""
-        yield
+        yield 0
 
 
 class FairTurns:
@@ -49,22 +49,24 @@ class FairTurns:
         self.newest = -1
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[int]:
         """Wait for all who asked before."""
-        self._acquire()
+        ahead = self._acquire()
         try:
-            yield
+            yield ahead
         finally:
             self._release()
 
-    def _acquire(self) -> None:
+    def _acquire(self) -> int:
         with self._lock:
             if not self._taken:
                 self._taken = True
-                return
+                return 0
             mine = threading.Event()
             self._waiting.append(mine)
+            ahead = len(self._waiting)
         mine.wait()
+        return ahead
 
     def _release(self) -> None:
         with self._lock:

@@ -31,6 +31,7 @@ FULL = RootInfo(
     author="ann",
     message="größe\nof things",
     idempotency_key="load-7",
+    overtaken=17,
     extra={"color": "blue"},
 )
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.lakes import memory, new_lake, other
 from tests.support.list_table import append, read, rewrite
+from trinitylake_spark.clock import ManualClock
+from trinitylake_spark.commit.versions import FRESH_MILLIS
 from trinitylake_spark.errors import CommitConflictError, StorageError
 from trinitylake_spark.format.paths import FLOOR_PATH, HINT_PATH, root_path
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
@@ -92,8 +94,14 @@ def test_all_files_are_there_before_the_root() -> None:
 
 
 def test_a_conflict_costs_one_more_round(counted: Counted) -> None:
-    """A commit that lost writes no definition again unless its table was changed too."""
+    """A commit that lost reads the winner's root and creates the next, without probing.
+
+    It writes no definition again unless its table was changed too. One that began long ago asks
+    first how far behind it is.
+    """
     lake, tree, data = counted
+    clock = lake.services.clock
+    assert isinstance(clock, ManualClock)
     mine, same = other(lake).begin(), other(lake).begin()
     append(mine, "t01", 1)
     append(same, "t02", 1)
@@ -105,13 +113,13 @@ def test_a_conflict_costs_one_more_round(counted: Counted) -> None:
         ("create", "table"),
         ("create", root_path(2)),
         ("read", root_path(2)),
-        ("read", root_path(3)),
         ("create", root_path(3)),
         ("read", FLOOR_PATH),
         ("write", HINT_PATH),
     ]
     tree.clear()
     data.clear()
+    clock.advance(FRESH_MILLIS)
     same.commit()
     creates = [path for operation, path in shown(tree) if operation == "create"]
     assert creates == ["table", root_path(2), "table", root_path(4)]
@@ -152,28 +160,74 @@ def test_a_storage_failure_before_the_root_leaves_nothing(counted: Counted, call
     assert lake.version == 1
 
 
-def test_attempts_end(counted: Counted) -> None:
-    """A writer that is always too late gives up after the attempts it has, and says so."""
+def test_a_commit_far_behind_catches_up_at_once(counted: Counted) -> None:
+    """Fifty versions are met in a few probes, read side by side and checked; then it commits."""
     lake, tree, _ = counted
-
-    class Sniped(CountingStorage):
-        """Another writer commits just before each root."""
-
-        def create(self, path: str, data: bytes) -> None:
-            if path.startswith("_"):
-                with lake.transaction() as theirs:
-                    append(theirs, "t09", 1)
-            super().create(path, data)
-
-    sniped = Sniped(tree.inner)
-    mine = other(lake, storage=sniped, max_attempts=4)
+    mine = other(lake)
     tx = mine.begin()
     append(tx, "t01", 1)
-    with pytest.raises(CommitConflictError, match="faster 4 times") as caught:
+    for number in range(50):
+        with lake.transaction() as theirs:
+            append(theirs, "t02", number)
+    clock = lake.services.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(FRESH_MILLIS)
+    tree.clear()
+
+    assert tx.commit() == 52
+    roots = [call for call in shown(tree) if call[1].startswith("_") and call[1].endswith(".ipc")]
+    assert [path for operation, path in roots if operation == "create"] == [
+        root_path(2),
+        root_path(52),
+    ]
+    assert len([path for operation, path in roots if operation == "read"]) <= 50 + 2
+    assert mine.services.finder.root(52).info.overtaken == 1
+
+
+class Sniped(CountingStorage):
+    """Another writer commits just before each root, which takes a second."""
+
+    def __init__(self, lake: Lakehouse, table: str) -> None:
+        super().__init__(lake.services.storage)
+        self._lake = lake
+        self._table = table
+
+    def create(self, path: str, data: bytes) -> None:
+        """Let the other one commit first."""
+        if path.startswith("_"):
+            clock = self._lake.services.clock
+            assert isinstance(clock, ManualClock)
+            clock.advance(1000)
+            with self._lake.transaction() as theirs:
+                append(theirs, self._table, 1)
+        super().create(path, data)
+
+
+def test_a_race_ends(counted: Counted) -> None:
+    """A writer that is always too late gives up after the time it has, and says so."""
+    lake, _, _ = counted
+    mine = other(lake, storage=Sniped(lake, "t09"), commit_seconds=12)
+    tx = mine.begin()
+    append(tx, "t01", 1)
+    with pytest.raises(CommitConflictError, match="faster for 12 seconds") as caught:
         tx.commit()
     assert caught.value.kind == "TRINITYLAKE_COMMIT_RETRIES_EXHAUSTED"
-    assert lake.version == 5
+    assert caught.value.fields["attempts"] == 12
+    assert lake.version == 13
     assert read(lake.snapshot(), "t01") == []
+
+
+def test_a_real_conflict_ends_the_race_at_once(counted: Counted) -> None:
+    """What can never succeed is tried once: no second root, no pause."""
+    lake, _, _ = counted
+    sniped = Sniped(lake, "t01")
+    tx = other(lake, storage=sniped).begin()
+    rewrite(tx, "t01", [1])
+    with pytest.raises(CommitConflictError) as caught:
+        tx.commit()
+    assert caught.value.kind == "TRINITYLAKE_COMMIT_CONFLICT"
+    assert sniped.count("create", lambda path: path.startswith("_")) == 1
+    assert lake.version == 2
 
 
 def test_commits_of_one_process_take_turns(counted: Counted) -> None:
@@ -186,5 +240,25 @@ def test_commits_of_one_process_take_turns(counted: Counted) -> None:
         append(tx, f"t{number:02}", number)
     tree.clear()
     assert [tx.commit() for tx in transactions] == [2, 3, 4]
-    roots = [path for operation, path in shown(tree) if operation == "create" and path[0] == "_"]
-    assert roots == [root_path(2), root_path(3), root_path(4)]
+    roots = [call for call in shown(tree) if call[1].endswith(".ipc")]
+    assert [path for operation, path in roots if operation == "create"] == [
+        root_path(2),
+        root_path(3),
+        root_path(4),
+    ]
+    assert [path for operation, path in roots if operation == "read"] == [
+        root_path(2),
+        root_path(2),
+        root_path(3),
+    ], "each reads what was committed before it, and probes for nothing"
+    assert [lake.services.finder.root(v).info.overtaken for v in (2, 3, 4)] == [0, 0, 0]
+
+
+def test_a_queue_that_outlives_its_lakehouse(counted: Counted) -> None:
+    """A queue that knows of versions which are gone (a lakehouse made anew) disturbs nobody."""
+    lake, _, _ = counted
+    turns = FairTurns()
+    turns.newest = 99
+    tx = other(lake, turns=turns).begin()
+    append(tx, "t01", 1)
+    assert tx.commit() == 2
