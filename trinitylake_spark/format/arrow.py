@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Column = list[str | None]
 
 _FILE_MAGIC = b"ARROW1"
+# Without options pyarrow looks into the environment seven times for each file.
+_PLAIN = pa.ipc.IpcWriteOptions()
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 # No honest node decodes to more than this, or than a few times its own size if it is huge.
 _MAX_DECODED = 256 * 1024 * 1024
@@ -46,7 +48,7 @@ def write_columns(columns: Sequence[Column], schema: pa.Schema) -> bytes:
             f"The text {error.object!r} holds a lone surrogate, which is not valid Unicode."
         ) from error
     sink = pa.BufferOutputStream()
-    with pa.RecordBatchFileWriter(sink, schema) as writer:
+    with pa.RecordBatchFileWriter(sink, schema, options=_PLAIN) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
     encoded: bytes = sink.getvalue().to_pybytes()
     return encoded

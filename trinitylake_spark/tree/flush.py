@@ -70,26 +70,32 @@ class Flusher:
 
     # --- flush ---------------------------------------------------------------------------------
 
-    def drain(self, node: WorkNode, target: int) -> bool:
-        """Move messages of an inner node down until at most ``target`` bytes are left in it.
+    def drain(self, node: WorkNode, room: int, groups: int = 1) -> bool:
+        """Move messages of an inner node down until at most ``room`` bytes are left in it.
 
         Children with the most pending bytes go first, those with a lot in any case. Deletes of
         the node's own pivots are the last resort: each of them touches two children a level.
+
+        Args:
+            node: where to start.
+            room: bytes that may stay.
+            groups: to so many children messages go down even if fewer would do, as long as more
+                than half of ``room`` is taken.
 
         Returns:
             whether anything went down.
         """
         messages = list(node.buffer.values())
-        where, groups, doomed = self._route(node, messages)
-        chosen, left = self._choose(groups, target)
-        if left + buffer_bytes([node.buffer[key] for key in doomed]) <= target:
+        where, pending, doomed = self._route(node, messages)
+        chosen, left = self._choose(pending, room, groups)
+        if left + buffer_bytes([node.buffer[key] for key in doomed]) <= room:
             doomed = []
         gone = {*chosen, _PIVOT} | ({_DOOMED} if doomed else set())
         node.buffer = {m.key: m for m, i in zip(messages, where, strict=True) if i not in gone}
         self._work.prefetch(node.children[i] for i in chosen)
         for i in sorted(chosen, reverse=True):
             child = self._work.thaw(node.children[i])
-            _splice(node, i, i + 1, self._deliver(child, groups[i]))
+            _splice(node, i, i + 1, self._deliver(child, pending[i]))
         self._delete_pivots(node, doomed)
         self._work.finish_leaves(node, self._limits.min_keys)
         return bool(chosen or doomed)
@@ -125,16 +131,17 @@ class Flusher:
             where.append(i)
         return where, groups, doomed
 
-    def _choose(self, groups: dict[int, Group], target: int) -> tuple[list[int], int]:
+    def _choose(self, pending: dict[int, Group], room: int, groups: int) -> tuple[list[int], int]:
         """Choose children, largest group first; return them and the bytes that stay."""
-        pending = sum(group.bytes for group in groups.values())
-        chosen = []
-        for i, group in sorted(groups.items(), key=lambda item: -item[1].bytes):
-            if pending <= target and group.bytes < self._limits.bulk_bytes:
+        left = sum(group.bytes for group in pending.values())
+        chosen: list[int] = []
+        for i, group in sorted(pending.items(), key=lambda item: -item[1].bytes):
+            is_enough = left <= room // 2 or (left <= room and len(chosen) >= groups)
+            if is_enough and group.bytes < self._limits.bulk_bytes:
                 break
             chosen.append(i)
-            pending -= group.bytes
-        return chosen, pending
+            left -= group.bytes
+        return chosen, left
 
     def _deliver(self, child: WorkNode, group: Group) -> Pieces:
         """Give messages to a child; return what takes its place."""
@@ -154,15 +161,15 @@ class Flusher:
         """Flush an inner node that holds more than it should."""
         while node.buffer:
             rest = _INNER_FILE_BYTES + node.table_bytes(self._limits.order)
-            if self._fits(node, self._limits.inner_room(rest, arriving)):
+            if self._fits(node, self._limits.inner_room(rest, arriving), 1):
                 return
 
-    def _fits(self, node: WorkNode, room: Room) -> bool:
-        """Flush a node that holds too much to half of that; tell whether nothing was to be done."""
+    def _fits(self, node: WorkNode, room: Room, groups: int) -> bool:
+        """Flush a node that holds too much; tell whether nothing was to be done."""
         held = node.buffer_bytes()
         if held > room.most:
             # Groups are measured in characters; if that misleads, everything goes.
-            if not self.drain(node, room.most // 2):
+            if not self.drain(node, room.most, groups):
                 self.drain(node, 0)
             return False
         return held <= room.usual or not self.drain(node, _ONLY_BULK)
@@ -206,7 +213,8 @@ class Flusher:
                 root = self._shrink(root)
             else:
                 rest = fixed + root.table_bytes(self._limits.order)
-                if self._fits(root, self._limits.root_room(rest, kept)):
+                room = self._limits.root_room(rest, kept)
+                if self._fits(root, room, self._limits.root_groups):
                     return root
 
     def _grow(self, root: WorkNode) -> WorkNode:

@@ -3,7 +3,7 @@
 The format fixes only the hard limit: a node whose file would exceed ``node_file_max_size_bytes``
 flushes. Every commit writes the whole root, and every flush writes a whole child, so flushing at
 that limit would make a small commit write a megabyte. The targets here make it flush earlier;
-the numbers were measured with ``benchmarks/tree_core.py``.
+the numbers were measured with ``benchmarks/tree.py``.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Limits:
         batch_buffer_bytes: buffer that an inner node may have when batches arrive.
         bulk_bytes: a child with at least this much pending in a node that holds more than it
             usually does gets it at once: writing the child costs no more than keeping it.
+        root_groups: children that a full root gives its messages to. More make flushes rarer and
+            larger; an inner node that is full gives to one child, or as many as make it fit.
     """
 
     order: int = 128
@@ -44,6 +46,7 @@ class Limits:
     inner_buffer_bytes: int = 20 * _KIB
     batch_buffer_bytes: int = 128 * _KIB
     bulk_bytes: int = 32 * _KIB
+    root_groups: int = 3
 
     @property
     def max_keys(self) -> int:

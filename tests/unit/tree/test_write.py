@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -313,4 +314,23 @@ def test_a_small_commit_writes_little() -> None:
     assert sorted(sizes)[285] <= 64 * 1024
     assert sum(sizes) / len(sizes) <= 2 * 64 * 1024
     assert sorted(files)[285] == 1
+    lake.close()
+
+
+def test_no_small_commit_writes_many_files() -> None:
+    """A full root gives to three children, each of them to one: no commit pays for many others."""
+    limits = Limits(root_target_bytes=0, root_buffer_bytes=8_192, inner_buffer_bytes=8_192)
+    lake = TreeLake(replace(limits, order=32, batch_buffer_bytes=8_192))
+    for first in range(0, 20_000, 1_000):
+        lake.commit({f"C==={i:0200d}": f"{i:0100d}" for i in range(first, first + 1_000)})
+    lake.commit({"the load": "may move now"})
+    chance, files = random.Random(3), []
+    for _ in range(600):
+        count = lake.files
+        lake.commit({f"C==={chance.randrange(20_000):0200d}": "v" * 100})
+        files.append(lake.files - count)
+
+    levels = max(visit.depth for visit in walk(lake.store(), lake.root(), order=32))
+    assert levels == 2
+    assert 3 < max(files) <= 1 + 3 * levels
     lake.close()
