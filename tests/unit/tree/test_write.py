@@ -319,8 +319,8 @@ def test_a_small_commit_writes_little() -> None:
 
 def test_no_small_commit_writes_many_files() -> None:
     """A full root gives to three children, each of them to one: no commit pays for many others."""
-    limits = Limits(root_target_bytes=0, root_buffer_bytes=8_192, inner_buffer_bytes=8_192)
-    lake = TreeLake(replace(limits, order=32, batch_buffer_bytes=8_192))
+    limits = Limits(root_target_bytes=0, root_buffer_bytes=16_384, inner_buffer_bytes=16_384)
+    lake = TreeLake(replace(limits, order=32, batch_buffer_bytes=16_384))
     for first in range(0, 20_000, 1_000):
         lake.commit({f"C==={i:0200d}": f"{i:0100d}" for i in range(first, first + 1_000)})
     lake.commit({"the load": "may move now"})
