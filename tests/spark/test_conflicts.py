@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.overlap import Overlap
-from tests.support.spark_rows import one, rows
+from tests.support.spark_rows import fails, one, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -337,3 +337,29 @@ def test_serializable_select_into(
             assert failed == []
         else:
             assert table.removeprefix("lake.") in str(_refused(failed))
+
+
+def test_serializable_changes_by_condition(
+    spark: SparkSession, new_session: Any, root: str, table: str
+) -> None:
+    """Rows that came in refuse it, unless the statistics of their files exclude its condition."""
+    strict = new_session(root, isolation_level="serializable")
+    spark.sql(
+        f"CREATE TABLE {table} AS SELECT * FROM VALUES (0L, 'x', DATE '2026-01-01', 0),"
+        " (0L, 'x) AND (false', DATE '2026-01-01', 0) AS t (a, s, d, v)"
+    )
+    for condition, came_in, allowed in (
+        ("a = 0", "1L, 'x', DATE '2026-01-01'", True),
+        ("a < 2 AND s = 'x'", "0L, 'y', DATE '2026-01-01'", True),
+        ("d <= DATE '2026-01-01'", "0L, 'x', DATE '2026-01-02'", True),
+        ("d <= DATE '2026-01-01'", "0L, 'x', DATE '2026-01-01'", False),
+        ("s = 'x) AND (false'", "0L, 'x) AND (false', NULL", False),
+    ):
+        strict.sql("BEGIN")
+        strict.sql(f"UPDATE {table} SET v = v + 1 WHERE {condition}")
+        spark.sql(f"INSERT INTO {table} VALUES ({came_in}, 0)")
+        if allowed:
+            strict.sql("COMMIT")
+        else:
+            with fails("TRINITYLAKE_COMMIT_CONFLICT"):
+                strict.sql("COMMIT")

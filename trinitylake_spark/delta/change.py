@@ -6,10 +6,9 @@ so that a commit can be judged by any later one from the root alone.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from trinitylake_spark.delta.entry import ROW_TRACKING_DOMAIN, Entry, file_key, file_path
@@ -30,6 +29,7 @@ UNDO_COMPACTION = "UNDO OPTIMIZE"
 """Our own operation: put back the files that a compaction replaced."""
 
 _IDENTITY_TAG = "delta.identity.schemaUpdate"
+_OWN_ORDER = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -122,12 +122,12 @@ class Change:
         return bool(self.added or self.removed or not self.complete) and not self.rewrites_only
 
     @property
-    def adds_rows(self) -> bool:
-        """Whether rows came in. A file named again with more of its rows deleted brings none."""
+    def new_files(self) -> frozenset[str]:
+        """Keys of added files with rows that came in, not those named again with fewer rows."""
         if self.operation not in _CHANGES:
-            return bool(self.added)
+            return self.added
         known = {file_path(key) for key in self.removed}
-        return any(file_path(key) not in known for key in self.added)
+        return frozenset(key for key in self.added if file_path(key) not in known)
 
     def detail(self, log_entry: str) -> bytes:
         """Return the ``DataChange`` that the root records.
@@ -233,20 +233,24 @@ def is_identity_update(entry: Entry) -> bool:
     return entry.metadata is not None and tags.get(_IDENTITY_TAG) == "true"
 
 
+def columns(table: DeltaTable) -> dict[str, Column]:
+    """Return a table's columns at the top level, by lower-case logical name."""
+    return {f["name"].lower(): _column(f) for f in parse_schema(table.schema_json)}
+
+
 def partition_columns(table: DeltaTable) -> dict[str, Column]:
     """Return a table's partition columns in order, by lower-case logical name."""
-    wanted = {name.lower(): None for name in table.partition_columns}
-    if not wanted:
-        return {}
-    found = {
-        f["name"].lower(): Column(
-            str(f.get("metadata", {}).get(PHYSICAL_NAME, f["name"])),
-            f["type"] if isinstance(f["type"], str) else "",
-        )
-        for f in parse_schema(table.schema_json)
-        if f["name"].lower() in wanted
-    }
-    return {name: found[name] for name in wanted if name in found}
+    found = columns(table) if table.partition_columns else {}
+    return {n.lower(): found[n.lower()] for n in table.partition_columns if n.lower() in found}
+
+
+def _column(field: Mapping[str, Any]) -> Column:
+    """Return a column; one that does not compare like its plain type has no type here."""
+    metadata = field.get("metadata", {})
+    is_plain = isinstance(field["type"], str) and _OWN_ORDER.isdisjoint(metadata)
+    return Column(
+        str(metadata.get(PHYSICAL_NAME, field["name"])), field["type"] if is_plain else ""
+    )
 
 
 def partition_of(file: Action, physical_names: list[str]) -> str:
@@ -272,7 +276,7 @@ def _classify(entry: Entry) -> tuple[Kind, str]:
     elif row_filter is not None:
         return Kind.OVERWRITE, row_filter
     elif entry.operation in _CHANGES:
-        return Kind.CHANGE, _predicate(entry.parameters.get("predicate"))
+        return Kind.CHANGE, _condition(entry)
     elif not any(f.get("dataChange", True) for f in files):
         kind = _rewrite_kind(entry)
     else:
@@ -291,8 +295,7 @@ def _overwrite_filter(entry: Entry) -> str | None:
         return ""
     if operation == "DELETE":
         # TRUNCATE and a DELETE without WHERE leave the same entry.
-        predicate = _predicate(parameters.get("predicate")).strip("() ").lower()
-        return "" if predicate in ("", "true") else None
+        return "" if _condition(entry) in ("", '["true"]') else None
     return None
 
 
@@ -332,13 +335,7 @@ def _listed(value: object) -> bool:
     return str(value or "[]").strip() not in ("[]", "")
 
 
-def _predicate(value: object) -> str:
-    """Return a predicate that Delta records as a JSON list of conjuncts."""
-    text = str(value or "")
-    try:
-        conjuncts = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(conjuncts, list):
-        return text
-    return " AND ".join(str(c) for c in conjuncts)
+def _condition(entry: Entry) -> str:
+    """Return the printed condition of an UPDATE or DELETE, a JSON list; empty for none."""
+    text = str(entry.parameters.get("predicate") or "")
+    return "" if text == "[]" else text

@@ -10,10 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from trinitylake_spark.delta.change import REWRITES, Kind, partition_columns, partition_of
+from trinitylake_spark.delta.change import (
+    REWRITES,
+    Kind,
+    columns,
+    partition_columns,
+    partition_of,
+)
 from trinitylake_spark.delta.entry import FILE_FACTS, Entry, file_key, file_path
 from trinitylake_spark.delta.matrix import Rule, rule
-from trinitylake_spark.delta.predicate import holds
+from trinitylake_spark.delta.predicate import file_facts, holds, possible
 from trinitylake_spark.delta.staging import RefusedError
 
 if TYPE_CHECKING:
@@ -95,7 +101,7 @@ class DataRules:
     """Applies the matrix to all pairs of mine and theirs.
 
     Args:
-        base: the table as my transaction found it; tells the partition columns.
+        base: the table as my transaction found it; tells the columns.
         strict: the table asks for the matrix to the letter.
         serializable: my isolation level.
         reads: my transaction read the table beyond what its own writes selected.
@@ -105,6 +111,7 @@ class DataRules:
     def __init__(
         self, base: DeltaTable, *, strict: bool, serializable: bool, reads: bool, has_keys: bool
     ) -> None:
+        self._all_columns = columns(base)
         self._columns = partition_columns(base)
         self._physical = [column.name for column in self._columns.values()]
         self._strict = strict
@@ -184,13 +191,14 @@ class DataRules:
                     )
 
     def _adds_matching_rows(self, change: Change, their: Their) -> bool:
-        if not their.change.adds_rows:
-            return False
-        if their.change.partitions is None or not self._columns:
-            return True
+        """Tell whether a row that came in may meet my filter: file by file, by its statistics."""
+        new = their.change.new_files
+        if not new or not change.row_filter:
+            return bool(new)
         return any(
-            self._holds(change.row_filter, partition) is not False
-            for partition in their.change.partitions
+            True in possible(change.row_filter, self._all_columns, file_facts(addition))
+            for addition in their.load().adds
+            if file_key(addition) in new
         )
 
     def _follow(

@@ -86,7 +86,7 @@ def test_partitions_and_filters() -> None:
     )
     assert (frozenset({"p=2"}), "") == (_change("d", 6).partitions, _change("d", 6).row_filter)
     assert (_change("p", 6).partitions, _change("p", 6).row_filter) == (None, "")
-    assert _change("d", 2).row_filter == "(a#8929 = 4)"
+    assert _change("d", 2).row_filter == '["(a#8929 = 4)"]'
 
 
 def test_many_files_are_left_to_the_entry() -> None:

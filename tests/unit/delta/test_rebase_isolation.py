@@ -52,7 +52,7 @@ def test_serializable_knows_partitions_of_a_filter() -> None:
     """Rows added to a partition that my filter excludes were not missed."""
     bench = Bench("serial-part")
     base = bench.commit(bench.partitioned(), insert(add("x1", "x"), add("y1", "y")))
-    mine = update(add("m", "x"), remove("x1", "x"), predicate="((p#3 = 'x') AND (a#4 > 1))")
+    mine = update(add("m", "x"), remove("x1", "x"), predicate="((p#3 = x) AND (a#4 > 1))")
 
     options = {"isolation": Isolation.SERIALIZABLE}
     bench.rebase(base, [mine], [insert(add("t", "y"))], **options)
