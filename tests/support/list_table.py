@@ -76,11 +76,12 @@ class ListFormat:
                         their_operation=type_name(action.type),
                         advice="append instead",
                     )
-        for change in request.my_changes:
-            if isinstance(change.payload, dict):
-                definition.properties.update(change.payload)
-            elif isinstance(change.payload, list):
-                _set(definition, [*items(definition), *change.payload])
+        # What appends and alterations did shows in the definitions: a transaction that was prepared
+        # and resumed has no payload.
+        old, new = request.base.properties, request.mine.properties
+        definition.properties.update({k: v for k, v in new.items() if old.get(k) != v})
+        added = items(request.mine)[len(items(request.base)) :]
+        _set(definition, [*items(definition), *added])
         return definition, request.my_changes
 
 

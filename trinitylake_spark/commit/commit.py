@@ -92,7 +92,8 @@ class Committer:
             if found is None:
                 continue
             if found.info.txn_id == info.txn_id:
-                return self._won(Root(version, node, info), len(data))
+                # What is stored counts: a prepared transaction may have two publishers (§6.7).
+                return Committed(found)
             return Lost(found)
         raise _unknown(version, info, "the storage says neither that it stored it nor who did")
 

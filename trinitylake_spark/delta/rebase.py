@@ -90,7 +90,8 @@ class Rebase:
         if len(known) == len(self._request.my_changes):
             return known
         segment = read_table(self._request.mine).segment
-        commits = segment.after(self._base.segment.version)
+        first = self._base.segment.version + 1
+        commits = self._logs.commits_from(self._context, segment, first)
         staged, counters = [], self._base.counters
         entries = self._logs.entries(self._context, segment.location, commits)
         for commit, entry in zip(commits, entries, strict=True):

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError, Message
 from trinitylake_spark.errors import CorruptError, InvalidInputError, Kind, UnsupportedError
 from trinitylake_spark.format.definitions_pb2 import (
     ActionDef,
+    ConstraintDef,
     DataChange,
     DistributedTransactionDef,
     IsolationLevel,
@@ -172,6 +173,15 @@ def parse_action(data: bytes, path: str) -> ActionDef:
         CorruptError: not an action.
     """
     return _parse(ActionDef, data, path)
+
+
+def parse_constraint(data: bytes, path: str) -> ConstraintDef:
+    """Read a fact that a prepared transaction depends on (format.md §6.7).
+
+    Raises:
+        CorruptError: not a constraint.
+    """
+    return _parse(ConstraintDef, data, path)
 
 
 def parse_data_change(data: bytes, path: str) -> DataChange:

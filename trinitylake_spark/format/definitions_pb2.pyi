@@ -45,6 +45,12 @@ class TransactionState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMMITTED: _ClassVar[TransactionState]
     ABORTED: _ClassVar[TransactionState]
 
+class ConstraintType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KEY_PRESENT: _ClassVar[ConstraintType]
+    KEY_ABSENT: _ClassVar[ConstraintType]
+    RANGE_EMPTY: _ClassVar[ConstraintType]
+
 class ActionObjectType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CATALOG: _ClassVar[ActionObjectType]
@@ -115,6 +121,9 @@ OPEN: TransactionState
 COMMITTING: TransactionState
 COMMITTED: TransactionState
 ABORTED: TransactionState
+KEY_PRESENT: ConstraintType
+KEY_ABSENT: ConstraintType
+RANGE_EMPTY: ConstraintType
 CATALOG: ActionObjectType
 NAMESPACE: ActionObjectType
 TABLE: ActionObjectType
@@ -359,6 +368,18 @@ class DistributedTransactionDef(_message.Message):
     committed_version: int
     properties: _containers.ScalarMap[str, str]
     def __init__(self, id: _Optional[str] = ..., isolation_level: _Optional[_Union[IsolationLevel, str]] = ..., beginning_root_node_file_path: _Optional[str] = ..., running_root_node_file_path: _Optional[str] = ..., began_at_millis: _Optional[int] = ..., expire_at_millis: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., committed_version: _Optional[int] = ..., properties: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class ConstraintDef(_message.Message):
+    __slots__ = ("type", "start_key", "end_key", "reason")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    START_KEY_FIELD_NUMBER: _ClassVar[int]
+    END_KEY_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    type: ConstraintType
+    start_key: bytes
+    end_key: bytes
+    reason: str
+    def __init__(self, type: _Optional[_Union[ConstraintType, str]] = ..., start_key: _Optional[bytes] = ..., end_key: _Optional[bytes] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ActionObjectDef(_message.Message):
     __slots__ = ("type", "namespaceName", "namespaceObjectName")

@@ -8,6 +8,7 @@ from trinitylake_spark.errors import InvalidInputError, Kind
 
 _FORBIDDEN = re.compile("[\x00-\x20\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PREPARED = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 def validate_name(what: str, name: str, max_bytes: int) -> None:
@@ -29,6 +30,22 @@ def validate_name(what: str, name: str, max_bytes: int) -> None:
             what=what,
             name=name,
             max_bytes=max_bytes,
+        )
+
+
+def validate_prepared_name(name: str) -> None:
+    """Check the name of a prepared transaction by the rule of format.md §6.7.
+
+    Raises:
+        InvalidInputError: kind ``INVALID_NAME``.
+    """
+    if not _PREPARED.fullmatch(name):
+        raise InvalidInputError(
+            f"Invalid name {name!r} of a prepared transaction: use 1 to 64 of the letters A-Z and"
+            " a-z, digits, '.', '_' and '-'.",
+            kind=Kind.INVALID_NAME,
+            what="prepared transaction",
+            name=name,
         )
 
 

@@ -11,11 +11,13 @@ from trinitylake_spark.storage.paths import path_problem
 
 HINT_PATH = "_latest_hint"
 FLOOR_PATH = "_oldest"
+PREPARED_PREFIX = "_dtxn_"
 MAX_VERSION = 2**32 - 1
 MIN_FILE_PATH_SIZE = 80
 """Smallest ``file_path_max_size_bytes``: room for the hash, the UUID and a few characters."""
 
 _ROOT = re.compile(r"_([01]{32})\.ipc")
+_PREPARED = re.compile(r"_dtxn_(.+)_([0-9]{8})\.binpb")
 # The last version has ten digits; anything longer costs nothing to refuse.
 _DIGITS = re.compile(rb"0*([0-9]{1,10})")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -46,6 +48,17 @@ def parse_root_path(path: str) -> int | None:
     """Return the version that a root's path names, or None if it is no root's path."""
     found = _ROOT.fullmatch(path)
     return int(found.group(1)[::-1], 2) if found else None
+
+
+def prepared_path(name: str, sequence: int) -> str:
+    """Return the path of one record of a prepared transaction (format.md §6.7)."""
+    return f"{PREPARED_PREFIX}{name}_{sequence:08d}.binpb"
+
+
+def parse_prepared_path(path: str) -> tuple[str, int] | None:
+    """Return the name and the sequence that a record's path holds, or None if it is no record's."""
+    found = _PREPARED.fullmatch(path)
+    return (found.group(1), int(found.group(2))) if found else None
 
 
 def encode_version(version: int) -> bytes:

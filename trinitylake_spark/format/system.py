@@ -32,6 +32,8 @@ AUTHOR = "author"
 MESSAGE = "message"
 IDEMPOTENCY_KEY = "idempotency_key"
 OVERTAKEN = "overtaken"
+PUBLICATION = "publication"
+REVOKED_TXN = "revoked_txn"
 
 _SINGLE = frozenset(
     {
@@ -50,6 +52,8 @@ _SINGLE = frozenset(
         MESSAGE,
         IDEMPOTENCY_KEY,
         OVERTAKEN,
+        PUBLICATION,
+        REVOKED_TXN,
     }
 )
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -113,6 +117,10 @@ class RootInfo:
     idempotency_key: str | None = None
     overtaken: int = 0
     """Versions that others committed while this commit waited."""
+    publication: str | None = None
+    """Which attempt to commit a prepared transaction made the root (format.md §6.7)."""
+    revoked_txn: str | None = None
+    """A prepared transaction that can no longer commit (format.md §6.7)."""
     extra: dict[str, str] = field(default_factory=dict)
     """Rows that this version of the library does not know, kept as they are."""
 
@@ -134,6 +142,8 @@ class RootInfo:
             MESSAGE: self.message or None,
             IDEMPOTENCY_KEY: self.idempotency_key,
             OVERTAKEN: self.overtaken or None,
+            PUBLICATION: self.publication,
+            REVOKED_TXN: self.revoked_txn,
         }
         rows.update((key, str(value)) for key, value in optional.items() if value is not None)
         rows[N_ACTIONS] = str(len(self.actions))
@@ -175,6 +185,8 @@ def parse_root_info(rows: Mapping[str, str], path: str, version: int | None = No
         message=rows.get(MESSAGE, ""),
         idempotency_key=rows.get(IDEMPOTENCY_KEY),
         overtaken=_optional_number(rows, OVERTAKEN, path) or 0,
+        publication=rows.get(PUBLICATION),
+        revoked_txn=rows.get(REVOKED_TXN),
         extra={key: value for key, value in rows.items() if not is_known_row(key)},
     )
     for link in (info.lakehouse_def, info.previous_root, info.rollback_from_root):

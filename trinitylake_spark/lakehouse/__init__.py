@@ -5,6 +5,7 @@ from trinitylake_spark.lakehouse.catalog import TableEntry, ViewEntry
 from trinitylake_spark.lakehouse.check import CheckReport
 from trinitylake_spark.lakehouse.history import CommitState, CommitStatus, VersionInfo
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
+from trinitylake_spark.lakehouse.prepared import PreparedInfo
 from trinitylake_spark.lakehouse.snapshot import Snapshot
 from trinitylake_spark.lakehouse.transaction import Transaction, TransactionState
 
@@ -14,6 +15,7 @@ __all__ = [
     "CommitState",
     "CommitStatus",
     "Lakehouse",
+    "PreparedInfo",
     "Snapshot",
     "TableEntry",
     "Transaction",

@@ -69,6 +69,7 @@ _EFFECTS = {
 _OBJECTS = {
     ActionObjectType.CATALOG: "lakehouse",
     ActionObjectType.NAMESPACE: "namespace",
+    ActionObjectType.DISTRIBUTED_TRANSACTION: "prepared transaction",
     ActionObjectType.TABLE: "table",
     ActionObjectType.VIEW: "view",
 }
@@ -151,6 +152,15 @@ def lakehouse_action(operation: ActionType, name: str) -> ActionDef:
     )
 
 
+def revocation_action(name: str) -> ActionDef:
+    """Return the action of giving up a prepared transaction that may be being committed."""
+    kind = ActionObjectType.DISTRIBUTED_TRANSACTION
+    return ActionDef(
+        object_def=ActionObjectDef(type=kind, namespaceObjectName=name),
+        type=ActionType.ROLLBACK,
+    )
+
+
 def read_actions(reads: ReadSet, keys: KeyCodec) -> Iterator[ActionDef]:
     """Yield one action for every key and range read."""
     for key, operation in reads.keys.items():
@@ -167,8 +177,20 @@ def actions_of(root: Root) -> list[ActionDef]:
     Raises:
         CorruptError: a row that is no action.
     """
-    path = root_path(root.version)
-    return [parse_action(data, path) for data in root.info.actions]
+    return parse_actions(root.info.actions, root_path(root.version))
+
+
+def parse_actions(stored: Iterable[bytes], path: str) -> list[ActionDef]:
+    """Read the actions of a root or a running root.
+
+    Args:
+        stored: serialised actions.
+        path: the root's file, for errors.
+
+    Raises:
+        CorruptError: one is no action.
+    """
+    return [parse_action(data, path) for data in stored]
 
 
 def describe_changes(actions: Iterable[ActionDef]) -> list[Change]:

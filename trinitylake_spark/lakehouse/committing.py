@@ -250,21 +250,7 @@ class Commit:
         }
         self._written.update(definitions)
         self._files_written.update(files)
-        storage = self._services.storage
-        if not files:
-            create_unique(storage, definitions)
-        else:
-            warehouse = self._services.format_context.warehouse
-            if storage.parallel and warehouse.parallel:
-                with ThreadPoolExecutor(1) as pool:
-                    others = pool.submit(create_unique, warehouse, files)
-                    create_unique(storage, definitions)
-                    others.result()
-            else:
-                create_unique(storage, definitions)
-                create_unique(warehouse, files)
-        for path, data in definitions.items():
-            self._services.definitions.put(path, data)
+        store(self._services, definitions, files)
 
     def _discard(self) -> None:
         """Delete what was written, as far as possible: no version reaches it."""
@@ -273,6 +259,30 @@ class Commit:
                 self._services.storage.delete(path)
             for path in self._files_written:
                 self._services.format_context.warehouse.delete(path)
+
+
+def store(services: Services, definitions: Mapping[str, bytes], files: Mapping[str, bytes]) -> None:
+    """Write new definitions and new warehouse files, side by side; return when all are there.
+
+    Raises:
+        StorageError: the storage failed; some of them may be there.
+        CorruptError: a name holds other bytes.
+    """
+    storage = services.storage
+    if not files:
+        create_unique(storage, definitions)
+    else:
+        warehouse = services.format_context.warehouse
+        if storage.parallel and warehouse.parallel:
+            with ThreadPoolExecutor(1) as pool:
+                others = pool.submit(create_unique, warehouse, files)
+                create_unique(storage, definitions)
+                others.result()
+        else:
+            create_unique(storage, definitions)
+            create_unique(warehouse, files)
+    for path, data in definitions.items():
+        services.definitions.put(path, data)
 
 
 def _stamp(candidate: Candidate, stamp: int, overtaken: int) -> None:

@@ -32,7 +32,9 @@ class TableChange:
     Args:
         operation: number of ``ActionDef.type`` (format.md §5.4).
         detail: serialised ``DataChange``; stored as ``ActionDef.def`` in the root.
-        payload: whatever the format needs to rebase this change; never stored.
+        payload: whatever the format needs to rebase this change; never stored, so it is None
+            once a transaction was prepared and resumed. ``detail`` and the definitions must do
+            then.
         files: warehouse objects that must exist before the root does. The commit creates them
             side by side with the definitions, each path once, and deletes them if the
             transaction ends without a version. A file that is stored already is left out.

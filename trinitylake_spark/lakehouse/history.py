@@ -85,7 +85,8 @@ def describe_version(root: Root) -> VersionInfo:
     changes = describe_changes(actions)
     if root.version == 0 and not changes:
         changes = [Change("lakehouse", "", "CREATE")]
-    target = next((a for a in actions if a.type == ActionType.ROLLBACK), None)
+    is_rollback = info.rollback_from_root is not None
+    target = next((a for a in actions if is_rollback and a.type == ActionType.ROLLBACK), None)
     return VersionInfo(
         version=root.version,
         created_at=to_datetime(info.created_at_millis),

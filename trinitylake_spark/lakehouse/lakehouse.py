@@ -20,6 +20,7 @@ from trinitylake_spark.lakehouse.history import (
     roots_down,
 )
 from trinitylake_spark.lakehouse.maintenance import CompactionProposal, RollbackProposal
+from trinitylake_spark.lakehouse.prepared import PreparedInfo, PreparedTransactions
 from trinitylake_spark.lakehouse.proposal import Header
 from trinitylake_spark.lakehouse.services import Services
 from trinitylake_spark.lakehouse.snapshot import Snapshot
@@ -263,6 +264,71 @@ class Lakehouse:
         return self.begin(
             isolation=isolation, message=message, author=author, idempotency_key=idempotency_key
         )
+
+    def resume(self, name: str) -> Transaction:
+        """Return a prepared transaction as it was stored, in this or any other process.
+
+        It can be read, changed, committed, aborted or prepared again. Of several processes that
+        have resumed it the first to do one of the last three wins. Used in a ``with`` block it
+        commits on exit; an error leaves it prepared as it was.
+
+        Args:
+            name: the name it was prepared under.
+
+        Raises:
+            NotFoundError: kind ``TRANSACTION_NOT_FOUND``; or ``VERSION_EXPIRED``, as the version
+                it began at is gone.
+            TransactionStateError: it was committed or rolled back (``TRANSACTION_FINISHED``), is
+                being committed (``TRANSACTION_MOVED``) or too old (``TRANSACTION_EXPIRED``).
+        """
+        return PreparedTransactions(self.services).resume(name)
+
+    def commit_prepared(self, name: str) -> int | None:
+        """Commit a prepared transaction as it was stored.
+
+        It is put on top of what others committed meanwhile, as any transaction is. If that is
+        refused it stays prepared. A commit that somebody began and did not end is taken over.
+
+        Args:
+            name: the name it was prepared under.
+
+        Returns:
+            the version, or None if it changed nothing.
+
+        Raises:
+            NotFoundError: kinds ``TRANSACTION_NOT_FOUND`` and ``VERSION_EXPIRED``.
+            TransactionStateError: somebody else was faster (``TRANSACTION_MOVED``,
+                ``TRANSACTION_FINISHED``), or it is too old (``TRANSACTION_EXPIRED``).
+            CommitConflictError: another transaction got in the way; nothing was committed.
+            CommitUnknownError: the storage gave no answer; calling this again settles it.
+            StorageError: the storage failed; calling this again settles it.
+        """
+        return PreparedTransactions(self.services).commit(name)[0]
+
+    def rollback_prepared(self, name: str, *, author: str = "") -> str:
+        """Give a prepared transaction up for good; its name is free again.
+
+        If somebody is committing it, or was when he failed, this makes a version of its own,
+        which stops him.
+
+        Args:
+            name: the name it was prepared under.
+            author: who does this.
+
+        Returns:
+            the transaction's id.
+
+        Raises:
+            NotFoundError: kinds ``TRANSACTION_NOT_FOUND`` and ``VERSION_EXPIRED``.
+            TransactionStateError: it was committed or rolled back already
+                (``TRANSACTION_FINISHED``), or somebody else was faster (``TRANSACTION_MOVED``).
+            StorageError: the storage failed; calling this again settles it.
+        """
+        return PreparedTransactions(self.services).rollback(name, author)
+
+    def transactions(self) -> list[PreparedInfo]:
+        """Return all prepared transactions, and what became of earlier ones, by name."""
+        return PreparedTransactions(self.services).list()
 
     def rollback(
         self,

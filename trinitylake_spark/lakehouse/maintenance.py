@@ -11,9 +11,10 @@ from trinitylake_spark.format.definitions_pb2 import ActionType, LakehouseDef
 from trinitylake_spark.format.nodefile import NodeFile
 from trinitylake_spark.format.paths import lakehouse_definition_path, root_path
 from trinitylake_spark.format.system import CommitKind, RootInfo
-from trinitylake_spark.lakehouse.actions import lakehouse_action, type_name
+from trinitylake_spark.lakehouse.actions import lakehouse_action, revocation_action, type_name
 from trinitylake_spark.lakehouse.committing import Candidate, emitter
 from trinitylake_spark.lakehouse.conflicts import conflict_error, lakehouse_conflict
+from trinitylake_spark.lakehouse.proposal import committed_already
 from trinitylake_spark.tree.write import compact
 
 if TYPE_CHECKING:
@@ -123,6 +124,74 @@ class RollbackProposal:
         old = self.target.root.node
         node = NodeFile(info.to_rows(), old.keys, old.values, old.children, old.buffer)
         return Candidate(node, info, self.target.layout.order, {})
+
+
+@dataclass(slots=True)
+class RevocationProposal:
+    """A new version of the same content that stops a prepared transaction from committing.
+
+    Whoever is committing it, however late, has to follow this version and reads there that the
+    transaction was given up (format.md §6.7).
+
+    Args:
+        services: of the open lakehouse.
+        header: who, and why.
+        revoked: id of the prepared transaction.
+        name: the name it was prepared under.
+        followed: up to this version no root is the transaction's work.
+    """
+
+    services: Services
+    header: Header
+    revoked: str
+    name: str
+    followed: Root
+
+    @property
+    def transaction_id(self) -> str:
+        """By which the root is recognised."""
+        return self.header.transaction_id
+
+    def follow(self, latest: Root) -> None:
+        """Check that the transaction was not committed after all.
+
+        Raises:
+            TransactionStateError: kind ``TRANSACTION_FINISHED``: it was.
+        """
+        versions = range(self.followed.version + 1, latest.version + 1)
+        for root in self.services.finder.roots(versions):
+            if root.info.txn_id == self.revoked:
+                raise committed_already(self.revoked, root.version)
+        self.followed = latest
+
+    def definitions(self) -> Mapping[str, bytes]:
+        """Return nothing: no definition changes."""
+        return {}
+
+    def files(self) -> Mapping[str, bytes]:
+        """Return nothing: no data changes."""
+        return {}
+
+    def candidate(self, base: Root, created_at_millis: int, _write: WriteNodes) -> Candidate:
+        """Take over the base's tree."""
+        layout = self.services.layout(base)
+        info = RootInfo(
+            created_at_millis=created_at_millis,
+            lakehouse_def=base.info.lakehouse_def,
+            version=base.version + 1,
+            previous_root=root_path(base.version),
+            txn_id=self.transaction_id,
+            time_version=base.info.time_version or base.info.created_at_millis,
+            commit_kind=CommitKind.PHYSICAL,
+            isolation=self.header.isolation,
+            actions=[serialise(revocation_action(self.name))],
+            author=self.header.author,
+            message=self.header.message,
+            revoked_txn=self.revoked,
+        )
+        old = base.node
+        node = NodeFile(info.to_rows(), old.keys, old.values, old.children, old.buffer)
+        return Candidate(node, info, layout.order, {})
 
 
 @dataclass(frozen=True, slots=True)

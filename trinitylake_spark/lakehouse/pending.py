@@ -70,6 +70,8 @@ class Pending:
     """What was done to the keys in ``writes``."""
     files: dict[str, bytes] = field(default_factory=dict)
     """Warehouse files that must exist before the root does, by path."""
+    stored: frozenset[str] = frozenset()
+    """Definitions that exist already, as the transaction was prepared before; never deleted."""
     definition: DefinitionChange | None = None
     reads: ReadSet = field(default_factory=ReadSet)
     constraints: Constraints = field(default_factory=Constraints)

@@ -6,7 +6,13 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import Kind, NotFoundError, StorageError, UnsupportedError
+from trinitylake_spark.errors import (
+    Kind,
+    NotFoundError,
+    StorageError,
+    TransactionStateError,
+    UnsupportedError,
+)
 from trinitylake_spark.format.definitions import LAYOUT_FIELDS, serialise
 from trinitylake_spark.format.definitions_pb2 import ActionType
 from trinitylake_spark.format.nodefile import Message
@@ -52,6 +58,7 @@ class Header:
         message: what it is for.
         author: who commits.
         idempotency_key: a second commit with the same key changes nothing.
+        publication: which attempt to commit a prepared transaction this is.
     """
 
     transaction_id: str
@@ -59,6 +66,7 @@ class Header:
     message: str = ""
     author: str = ""
     idempotency_key: str | None = None
+    publication: str | None = None
 
 
 def base_expired(transaction_id: str, version: int, oldest: int) -> NotFoundError:
@@ -69,6 +77,28 @@ def base_expired(transaction_id: str, version: int, oldest: int) -> NotFoundErro
         kind=Kind.VERSION_EXPIRED,
         version=version,
         oldest=oldest,
+    )
+
+
+def committed_already(transaction_id: str, version: int | None) -> TransactionStateError:
+    """Return the error of a prepared transaction that somebody else has committed."""
+    made = "without a version, as it changed nothing" if version is None else f"as {version}"
+    return TransactionStateError(
+        f"Transaction {transaction_id} is over: it was committed already, {made}.",
+        kind=Kind.TRANSACTION_FINISHED,
+        transaction_id=transaction_id,
+        state="committed",
+        version=version,
+    )
+
+
+def rolled_back_already(transaction_id: str) -> TransactionStateError:
+    """Return the error of a prepared transaction that somebody has rolled back."""
+    return TransactionStateError(
+        f"Transaction {transaction_id} is over: it was rolled back. Begin a new one.",
+        kind=Kind.TRANSACTION_FINISHED,
+        transaction_id=transaction_id,
+        state="rolled back",
     )
 
 
@@ -100,6 +130,11 @@ class TransactionProposal:
         """By which the root is recognised."""
         return self._header.transaction_id
 
+    @property
+    def isolation(self) -> Isolation:
+        """The transaction's level."""
+        return self._header.isolation
+
     def changes(self) -> list[Change]:
         """Return what a commit would change, in order."""
         return describe_changes(self._writing_actions())
@@ -109,7 +144,9 @@ class TransactionProposal:
 
         Raises:
             CommitConflictError: with all conflicts of all tables, up to the newest version.
-            AlreadyCommitted: one of them did this transaction's work.
+            AlreadyCommitted: one of them did this transaction's work under the same key.
+            TransactionStateError: kind ``TRANSACTION_FINISHED``: the transaction was prepared,
+                and somebody else has committed it or rolled it back.
         """
         conflicts: list[Conflict] = []
         refused = self._follow(latest, conflicts)
@@ -124,6 +161,10 @@ class TransactionProposal:
     def _follow(self, latest: Root, conflicts: list[Conflict]) -> list[Conflict]:
         """Add the conflicts with versions up to ``latest``; return the tables that refuse it."""
         for root in self._roots_after(self._followed, latest):
+            if root.info.txn_id == self.transaction_id:
+                raise committed_already(self.transaction_id, root.version)
+            if root.info.revoked_txn == self.transaction_id:
+                raise rolled_back_already(self.transaction_id)
             if self._header.idempotency_key is not None and (
                 root.info.idempotency_key == self._header.idempotency_key
             ):
@@ -140,11 +181,12 @@ class TransactionProposal:
         return refused
 
     def definitions(self) -> Mapping[str, bytes]:
-        """Return the definition files that the next candidate names."""
-        change = self._derived.definition
-        if change is None:
-            return self._derived.definitions
-        return {**self._derived.definitions, change.path: serialise(change.definition)}
+        """Return the definition files that the next candidate names and that are new."""
+        change, stored = self._derived.definition, self._derived.stored
+        found = dict(self._derived.definitions)
+        if change is not None:
+            found[change.path] = serialise(change.definition)
+        return {path: data for path, data in found.items() if path not in stored}
 
     def files(self) -> Mapping[str, bytes]:
         """Return the warehouse files that must exist before the root does."""
@@ -152,7 +194,7 @@ class TransactionProposal:
 
     def candidate(self, base: Root, created_at_millis: int, write: WriteNodes) -> Candidate:
         """Build the root that follows ``base``."""
-        info = self._info(base, created_at_millis)
+        info = self.info(base, created_at_millis)
         system = info.to_rows()
         old = self._services.layout(base)
         new = self._new_layout(old)
@@ -202,7 +244,8 @@ class TransactionProposal:
         change = self._derived.definition
         return old if change is None else layout_of(change.path, change.definition)
 
-    def _info(self, base: Root, stamp: int) -> RootInfo:
+    def info(self, base: Root, stamp: int) -> RootInfo:
+        """Return what the system rows of the root that follows ``base`` would say."""
         kind = self._kind()
         change = self._derived.definition
         is_new_time = kind is CommitKind.LOGICAL or base.info.time_version is None
@@ -219,6 +262,7 @@ class TransactionProposal:
             author=self._header.author,
             message=self._header.message,
             idempotency_key=self._header.idempotency_key,
+            publication=self._header.publication,
         )
 
     def _kind(self) -> CommitKind:

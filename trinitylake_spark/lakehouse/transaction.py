@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -16,8 +17,13 @@ from trinitylake_spark.format.system import Isolation
 from trinitylake_spark.lakehouse.committing import AlreadyCommitted, Commit
 from trinitylake_spark.lakehouse.edits import Edits
 from trinitylake_spark.lakehouse.pending import DefinitionChange, Pending
+from trinitylake_spark.lakehouse.preparation import Preparation
 from trinitylake_spark.lakehouse.properties import changed_definition
-from trinitylake_spark.lakehouse.proposal import TransactionProposal, base_expired
+from trinitylake_spark.lakehouse.proposal import (
+    TransactionProposal,
+    base_expired,
+    committed_already,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +43,7 @@ class TransactionState(StrEnum):
     OPEN = "open"
     COMMITTED = "committed"
     ABORTED = "aborted"
+    PREPARED = "prepared"
 
 
 def parse_isolation(level: str | None, definition: LakehouseDef) -> Isolation:
@@ -59,7 +66,7 @@ def parse_isolation(level: str | None, definition: LakehouseDef) -> Isolation:
 class Transaction(Edits):
     """Reads the version it began at, overlaid with its own changes; commits all or nothing.
 
-    Used as a context manager it commits on exit and aborts on an error. One thread at a time.
+    Used as a context manager it commits on exit and lets go on an error. One thread at a time.
 
     Args:
         services: of the open lakehouse.
@@ -71,11 +78,41 @@ class Transaction(Edits):
         self._services = services
         self._pending = Pending()
         self._header = header
+        self._preparation = Preparation(services, base)
         self.base = base
         self.layout = base.layout
         self.began_at_millis = services.clock.now_millis()
+        self.expires_at_millis = self.began_at_millis + base.layout.definition.txn_ttl_millis
+        """When a commit will be refused, UTC epoch milliseconds."""
         self.version: int | None = None
         self.state = TransactionState.OPEN
+
+    @classmethod
+    def resumed(
+        cls,
+        services: Services,
+        base: Snapshot,
+        header: Header,
+        preparation: Preparation,
+        pending: Pending,
+    ) -> Self:
+        """Return a transaction that was prepared.
+
+        Args:
+            services: of the open lakehouse.
+            base: the version it began at.
+            header: as it was.
+            preparation: holds its record.
+            pending: its work.
+        """
+        transaction = cls(services, base, header)
+        transaction._pending = pending
+        transaction._preparation = preparation
+        if preparation.record is not None:
+            definition = preparation.record.definition
+            transaction.began_at_millis = definition.began_at_millis
+            transaction.expires_at_millis = definition.expire_at_millis
+        return transaction
 
     def __repr__(self) -> str:
         return f"Transaction({self.id}, {self.state}, base={self.base.version}, {self.isolation})"
@@ -106,9 +143,10 @@ class Transaction(Edits):
         return self.base.version
 
     @property
-    def expires_at_millis(self) -> int:
-        """When a commit will be refused, UTC epoch milliseconds."""
-        return self.began_at_millis + self.base.layout.definition.txn_ttl_millis
+    def prepared_as(self) -> str | None:
+        """The name under which it was prepared, if it was resumed."""
+        record = self._preparation.record
+        return None if record is None else record.name
 
     @property
     def has_changes(self) -> bool:
@@ -178,9 +216,20 @@ class Transaction(Edits):
             CommitUnknownError: the storage gave no answer; ``commit_status`` tells later.
             NotFoundError: kind ``VERSION_EXPIRED``: the version it began at is gone.
             StorageError: the storage failed; nothing was committed.
+
+        A transaction that was resumed stays prepared if it is refused, as it was stored last. It
+        may also raise TransactionStateError of kind ``TRANSACTION_MOVED``: somebody else was
+        faster.
         """
         self._check_open()
         self.state = TransactionState.ABORTED
+        record = self._preparation.record
+        if record is not None:
+            self._check_expiry()
+            proposal = self._proposal()
+            self.version = self._preparation.publish(record, self._pending, proposal, self._publish)
+            self.state = TransactionState.COMMITTED
+            return self.version
         if self._pending.is_empty:
             self.state = TransactionState.COMMITTED
             return None
@@ -192,12 +241,44 @@ class Transaction(Edits):
     def abort(self) -> None:
         """Forget all changes; nothing was visible, so nothing has to be undone.
 
+        A transaction that was resumed is rolled back for good: nobody can resume it again.
+
         Raises:
-            TransactionStateError: it is over already.
+            TransactionStateError: it is over already, or (``TRANSACTION_MOVED``) somebody else
+                has moved the prepared transaction.
         """
         self._check_open()
         self.state = TransactionState.ABORTED
         self._pending = Pending()
+        self._preparation.end(self.id)
+
+    def prepare(self, name: str) -> None:
+        """Store the transaction durably and let go of it: any process can resume or end it.
+
+        Args:
+            name: 1 to 64 of the letters A-Z and a-z, digits, ``.``, ``_`` and ``-``.
+
+        Raises:
+            InvalidInputError: kind ``INVALID_NAME``, or it was resumed under another name.
+            AlreadyExistsError: kind ``TRANSACTION_ALREADY_EXISTS``.
+            TransactionStateError: it is over, has expired, or (``TRANSACTION_MOVED``) somebody
+                else has moved it since it was resumed.
+            UnsupportedError: it changes the layout of the tree.
+            StorageError: the storage failed; the transaction is still open.
+        """
+        self._check_open()
+        self._check_expiry()
+        times = (self.began_at_millis, self.expires_at_millis)
+        self._preparation.save(name, self._pending, self._proposal(), times)
+        self.state = TransactionState.PREPARED
+
+    def release(self) -> None:
+        """Let go of it: a resumed transaction stays prepared as it was, any other is aborted."""
+        self._check_open()
+        if self._preparation.record is None:
+            self.abort()
+        else:
+            self.state = TransactionState.PREPARED
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -209,13 +290,18 @@ class Transaction(Edits):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Commit, or abort if the block failed; nothing if it is over already."""
+        """Commit, or let go if the block failed; nothing if it is over already."""
         if self.state is not TransactionState.OPEN:
             return
         if kind is None:
             self.commit()
         else:
-            self.abort()
+            self.release()
+
+    def _publish(self, publication: str) -> int | None:
+        """Commit a prepared transaction; the mark tells its version from another publisher's."""
+        self._header = replace(self._header, publication=publication)
+        return None if self._pending.is_empty else self._commit()
 
     def _commit(self) -> int:
         key = self._header.idempotency_key
@@ -224,9 +310,12 @@ class Transaction(Edits):
             if earlier is not None:
                 return earlier
         try:
-            return Commit(self._services, self._proposal(), self.base.root).run().version
+            root = Commit(self._services, self._proposal(), self.base.root).run()
         except AlreadyCommitted as found:
             return found.version
+        if root.info.publication != self._header.publication:
+            raise committed_already(self.id, root.version)
+        return root.version
 
     def _proposal(self) -> TransactionProposal:
         return TransactionProposal(self._services, self.base, self._pending, self._header)
@@ -248,7 +337,9 @@ class Transaction(Edits):
                 kind=Kind.TRANSACTION_EXPIRED,
                 transaction_id=self.id,
             )
-        oldest = self._services.finder.known_floor
+        finder = self._services.finder
+        # What was prepared may be old, and nothing may have been read since it was resumed.
+        oldest = finder.known_floor if self.prepared_as is None else finder.floor()
         if self.base.version < oldest:
             raise base_expired(self.id, self.base.version, oldest)
 

@@ -46,6 +46,7 @@ NUMBERS = {
     "DistributedTransactionDef": "id 1, isolation_level 2, beginning_root_node_file_path 3,"
     " running_root_node_file_path 4, began_at_millis 5, expire_at_millis 6, state 7,"
     " committed_version 8, properties 9",
+    "ConstraintDef": "type 1, start_key 2, end_key 3, reason 4",
     "ActionDef": "object_def 1, type 2, def 3, start_key 4, end_key 5, read 6",
     "ActionObjectDef": "type 1, def 2, namespaceName 3, namespaceObjectName 4",
     "DataChange": "added_files 1, removed_files 2, row_filter 3, selected 4, log_entry 5,"
@@ -57,6 +58,7 @@ ENUMS = {
     "IsolationLevel": "SNAPSHOT 0, SERIALIZABLE 1",
     "ViewFormat": "SUBSTRAIT 0",
     "TransactionState": "OPEN 0, COMMITTING 1, COMMITTED 2, ABORTED 3",
+    "ConstraintType": "KEY_PRESENT 0, KEY_ABSENT 1, RANGE_EMPTY 2",
     "ActionObjectType": "CATALOG 0, NAMESPACE 1, TABLE 2, VIEW 3, DISTRIBUTED_TRANSACTION 4",
     "DataType": "BOOLEAN 0, INT2 1, INT4 2, INT8 3, DECIMAL 4, FLOAT4 5, FLOAT8 6, CHAR 7,"
     " VARCHAR 8, DATE 9, TIME 10, TIMETZ 11, TIMESTAMP 12, TIMESTAMPTZ 13, FIXED 14, BINARY 15,"
