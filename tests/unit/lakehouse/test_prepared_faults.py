@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
@@ -394,14 +396,28 @@ def test_a_commit_just_before_it_is_given_up() -> None:
     """Whoever gives it up looks again at every version that came while he did."""
     lake = new()
     prepare(lake)
+    at_root, go_on = threading.Event(), threading.Event()
 
-    def give_up() -> None:
-        late = BeforeRoot(lake.services.storage, lambda: commit(other(lake)))
+    def pause() -> None:
+        at_root.set()
+        assert go_on.wait(30)
+
+    def publish() -> None:
+        # Its root is created late, and it dies before it can say so.
+        mute = Fault(Effect.REFUSE, ["create"], lambda path: path.startswith("_dtxn_"), skip=1)
+        storage = BeforeRoot(FaultyStorage(lake.services.storage, [mute]), pause)
+        commit(other(lake, storage=storage))
+
+    with ThreadPoolExecutor(1) as pool:
+        publisher = pool.submit(publish)
+        assert at_root.wait(30)
+
+        def let_it_go_on() -> None:
+            go_on.set()
+            publisher.result()
+
+        late = BeforeRoot(lake.services.storage, let_it_go_on)
         with pytest.raises(TrinityLakeError) as caught:
             roll_back(other(lake, storage=late))
-        told(caught.value)
-
-    with pytest.raises(TrinityLakeError) as caught:
-        commit(other(lake, storage=BeforeRoot(lake.services.storage, give_up)))
     told(caught.value)
     assert (committed(other(lake)), state(lake)) == (1, "committed")
