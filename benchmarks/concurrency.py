@@ -2,8 +2,12 @@
 
 Every writer appends to a Delta table through the core, without Spark, and waits for each commit.
 The storage is memory with a latency added to every call, so the figures are those of the commit
-protocol. *One engine* is one process, whose commits queue up; *own engines* are writers that know
-nothing of each other, as in as many processes, and race for each version.
+protocol. The writers are
+
+- *one engine*: sessions of one process, whose commits stand in line;
+- *own engines*: they know nothing of each other and race for each version, yet share one Python,
+  where only one of them computes at a time;
+- *own machines*: the same on a virtual clock, as if nobody waited for a CPU (needs a latency).
 
 Run it with ``python -m benchmarks.concurrency``, or ``--writers 8 --latency 0 --commits 50``.
 """
@@ -13,33 +17,34 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.slow import RealTime, SlowStorage
+from benchmarks.virtual_time import VirtualStorage, VirtualTime
 from trinitylake_spark.delta.entry import Entry, encode_entry
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.delta.table_format import DeltaFormat
 from trinitylake_spark.errors import CommitConflictError
 from trinitylake_spark.format.definitions import new_lakehouse_definition
-from trinitylake_spark.format.paths import parse_root_path
+from trinitylake_spark.ids import SystemIds
 from trinitylake_spark.lakehouse.create import create_lakehouse
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 from trinitylake_spark.lakehouse.services import Services
-from trinitylake_spark.lakehouse.turns import NoTurns
-from trinitylake_spark.storage.base import Storage
-from trinitylake_spark.storage.memory import MemoryStorage
+from trinitylake_spark.lakehouse.turns import FairTurns, NoTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from benchmarks.slow import Stage
     from trinitylake_spark.lakehouse.transaction import Transaction
 
 _SCHEMA = pa.schema([("a", pa.int32())])
@@ -47,63 +52,8 @@ _MANY_TABLES = 50
 _PEER_WRITERS = 8
 _EVEN = 1 / 3
 _KEEPS = 0.8
+ONE_ENGINE, OWN_ENGINES, OWN_MACHINES = WHO = ("one engine", "own engines", "own machines")
 _names = count()
-
-
-class SlowStorage(Storage):
-    """Memory behind a network: every call takes a time of its own, calls run side by side.
-
-    Args:
-        url: of the memory.
-        seconds: added to each call.
-    """
-
-    def __init__(self, url: str, seconds: float) -> None:
-        self._inner = MemoryStorage(url)
-        self._seconds = seconds
-        self.url = self._inner.url
-        self.roots = 0
-        """Roots that somebody tried to create."""
-
-    def read(self, path: str) -> bytes:
-        """Wait and pass on."""
-        self._wait()
-        return self._inner.read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """Wait and pass on."""
-        self._wait()
-        self._inner.write(path, data)
-
-    def create(self, path: str, data: bytes) -> None:
-        """Wait and pass on."""
-        if parse_root_path(path) is not None:
-            self.roots += 1
-        self._wait()
-        self._inner.create(path, data)
-
-    def delete(self, path: str) -> None:
-        """Wait and pass on."""
-        self._wait()
-        self._inner.delete(path)
-
-    def exists(self, path: str) -> bool:
-        """Wait and pass on."""
-        self._wait()
-        return self._inner.exists(path)
-
-    def list(self, prefix: str = "") -> list[str]:
-        """Wait and pass on."""
-        self._wait()
-        return self._inner.list(prefix)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._inner.clear()
-
-    def _wait(self) -> None:
-        if self._seconds:
-            time.sleep(self._seconds)
 
 
 @dataclass
@@ -111,28 +61,30 @@ class Result:
     """What one setting gave.
 
     Args:
-        who: ours or a peer, and how the writers are related.
-        tables: ``one`` or ``own``.
-        latency_ms: of each storage call.
         writers: how many.
         commits: acknowledged ones.
         failed: commits that ended with an error.
         seconds: from the first to the last.
-        retries: attempts beyond the first, of one commit on average.
-        waits: of each commit, milliseconds.
         fairness: the slowest writer's rate over the fastest's.
+        waits: of each commit, milliseconds.
+        who: ours or a peer, and how the writers are related.
+        tables: ``one`` or ``own``.
+        latency_ms: of each storage call.
+        retries: attempts beyond the first, of one commit on average.
+        overtaken: by how many versions a commit was overtaken at most.
     """
 
-    who: str
-    tables: str
-    latency_ms: float
     writers: int
     commits: int
     failed: int
     seconds: float
-    retries: float
     fairness: float
-    waits: list[float] = field(default_factory=list, repr=False)
+    waits: list[float] = field(repr=False)
+    who: str = ""
+    tables: str = "own"
+    latency_ms: float = 0.0
+    retries: float = 0.0
+    overtaken: int = 0
 
     @property
     def rate(self) -> float:
@@ -145,45 +97,96 @@ class Result:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def race(writers: int, commits: int, commit: Callable[[int, int], bool]) -> dict[str, Any]:
-    """Let writers commit at the same time; return what ``Result`` wants to know.
+def race(stage: Stage, writers: int, commits: int, commit: Callable[[int, int], bool]) -> Result:
+    """Let writers commit at the same time; return what was measured, still without a name.
 
     Args:
+        stage: runs them.
         writers: how many.
         commits: of each.
         commit: does commit ``n`` of writer ``w``; False if it failed for good.
     """
     failed: list[int] = []
     waits: list[float] = []
+    times: list[float] = []
+    began = stage.monotonic()
 
-    def work(writer: int) -> float:
-        """Run one writer to its end; return its seconds."""
-        began = time.perf_counter()
+    def work(writer: int) -> None:
+        """Run one writer to its end."""
         for number in range(commits):
-            start = time.perf_counter()
+            start = stage.monotonic()
             if commit(writer, number):
-                waits.append((time.perf_counter() - start) * 1000)
+                waits.append((stage.monotonic() - start) * 1000)
             else:
                 failed.append(writer)
-        return time.perf_counter() - began
+        times.append(stage.monotonic() - began)
 
-    began = time.perf_counter()
-    with ThreadPoolExecutor(writers) as pool:
-        times = list(pool.map(work, range(writers)))
-    return {
-        "writers": writers,
-        "commits": len(waits),
-        "failed": len(failed),
-        "seconds": time.perf_counter() - began,
-        "fairness": min(times) / max(times),
-        "waits": waits,
-    }
+    stage.run([partial(work, writer) for writer in range(writers)])
+    return Result(
+        writers=writers,
+        commits=len(waits),
+        failed=len(failed),
+        seconds=stage.monotonic() - began,
+        fairness=min(times) / max(times),
+        waits=waits,
+    )
 
 
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def ours(writers: int, commits: int, latency: float, *, one_table: bool, engines: bool) -> Result:
+@dataclass
+class Place:
+    """A lakehouse in memory, behind a network.
+
+    Args:
+        stage: the time of the network and of everybody.
+        storage: of the tree.
+        warehouse: of the data.
+    """
+
+    stage: Stage
+    storage: SlowStorage
+    warehouse: SlowStorage
+
+    @classmethod
+    def create(cls, stage: Stage, names: Iterable[str]) -> Place:
+        """Make a lakehouse with some tables; its network is quick for now."""
+        url = f"memory://concurrency-{next(_names)}"
+        urls = (url, f"{url}/data")
+        if isinstance(stage, VirtualTime):
+            place = cls(stage, *(VirtualStorage(each, stage) for each in urls))
+        else:
+            place = cls(stage, *(SlowStorage(each, stage) for each in urls))
+        lake = place.open()
+        create_lakehouse(lake.services, new_lakehouse_definition(), probe=False)
+        with lake.transaction() as transaction:
+            transaction.create_namespace("ns")
+            for name in dict.fromkeys(names):
+                transaction.create_table("ns", name, _SCHEMA)
+        return place
+
+    def open(self, *, queue: bool = False) -> Lakehouse:
+        """Open the lakehouse, as another process would unless its commits queue up."""
+        ids = self.stage.ids if isinstance(self.stage, VirtualTime) else SystemIds()
+        services = Services(
+            self.storage,
+            formats=[DeltaFormat()],
+            warehouse=self.warehouse,
+            clock=self.stage,
+            ids=ids,
+            turns=FairTurns() if queue else NoTurns(),
+        )
+        return Lakehouse(services)
+
+    def set_latency(self, seconds: float) -> None:
+        """Let every call take so long from now on."""
+        self.storage.seconds = self.warehouse.seconds = seconds
+
+
+def ours(
+    writers: int, commits: int, latency: float, *, one_table: bool, who: str = ONE_ENGINE
+) -> Result:
     """Append to Delta tables.
 
     Args:
@@ -191,19 +194,16 @@ def ours(writers: int, commits: int, latency: float, *, one_table: bool, engines
         commits: of each.
         latency: of each storage call, seconds.
         one_table: all append to the same table.
-        engines: every writer has an engine of its own.
+        who: how the writers are related.
     """
-    url = f"memory://concurrency-{next(_names)}"
-    storage, warehouse = SlowStorage(url, 0), SlowStorage(f"{url}/data", 0)
-    first = _open(storage, warehouse, queue=True)
-    create_lakehouse(first.services, new_lakehouse_definition(), probe=False)
     names = ["t"] * writers if one_table else [f"t{n}" for n in range(writers)]
-    _create(first, names)
-    storage._seconds = warehouse._seconds = latency
-    lakes = [_open(storage, warehouse, queue=False) if engines else first for _ in range(writers)]
+    place = Place.create(VirtualTime(1) if who == OWN_MACHINES else RealTime(), names)
+    shared = [place.open(queue=True)] * writers
+    lakes = shared if who == ONE_ENGINE else [place.open() for _ in range(writers)]
     for lake in lakes:
         lake.snapshot()
-    storage.roots = 0
+    place.storage.roots = 0
+    place.set_latency(latency)
 
     def commit(writer: int, number: int) -> bool:
         """One commit of one writer."""
@@ -215,17 +215,13 @@ def ours(writers: int, commits: int, latency: float, *, one_table: bool, engines
             return False
         return True
 
-    measured = race(writers, commits, commit)
-    storage._seconds = 0
-    _check(first, set(names), measured["commits"])
-    result = Result(
-        who="own engines" if engines else "one engine",
-        tables="one" if one_table else "own",
-        latency_ms=latency * 1000,
-        retries=(storage.roots - measured["commits"]) / max(1, measured["commits"]),
-        **measured,
-    )
-    storage.clear()
+    result = race(place.stage, writers, commits, commit)
+    place.set_latency(0)
+    result.who, result.tables = who, "one" if one_table else "own"
+    result.latency_ms = latency * 1000
+    result.retries = (place.storage.roots - result.commits) / max(1, result.commits)
+    result.overtaken = _check(place.open(), set(names), result.commits)
+    place.storage.clear()
     return result
 
 
@@ -258,13 +254,10 @@ def append(lake: Lakehouse, transaction: Transaction, name: str, file: str) -> N
 
 def many_tables(latency: float) -> tuple[float, float]:
     """Return the time of a commit of one table, and of one of fifty, milliseconds."""
-    url = f"memory://concurrency-{next(_names)}"
-    storage, warehouse = SlowStorage(url, 0), SlowStorage(f"{url}/data", 0)
-    lake = _open(storage, warehouse, queue=True)
-    create_lakehouse(lake.services, new_lakehouse_definition(), probe=False)
     names = [f"t{n}" for n in range(_MANY_TABLES)]
-    _create(lake, names)
-    storage._seconds = warehouse._seconds = latency
+    place = Place.create(RealTime(), names)
+    lake = place.open(queue=True)
+    place.set_latency(latency)
     medians = []
     for number in (1, _MANY_TABLES):
         times = []
@@ -276,18 +269,8 @@ def many_tables(latency: float) -> tuple[float, float]:
             transaction.commit()
             times.append((time.perf_counter() - began) * 1000)
         medians.append(median(times))
-    storage.clear()
+    place.storage.clear()
     return medians[0], medians[1]
-
-
-def _open(storage: SlowStorage, warehouse: SlowStorage, *, queue: bool) -> Lakehouse:
-    services = Services(
-        storage,
-        formats=[DeltaFormat()],
-        warehouse=warehouse,
-        turns=None if queue else NoTurns(),
-    )
-    return Lakehouse(services)
 
 
 def _delta(lake: Lakehouse) -> DeltaFormat:
@@ -296,20 +279,19 @@ def _delta(lake: Lakehouse) -> DeltaFormat:
     return found
 
 
-def _create(lake: Lakehouse, names: Sequence[str]) -> None:
-    with lake.transaction() as transaction:
-        transaction.create_namespace("ns")
-        for name in dict.fromkeys(names):
-            transaction.create_table("ns", name, _SCHEMA)
+def _check(lake: Lakehouse, names: set[str], commits: int) -> int:
+    """Return how often a commit was overtaken at most.
 
-
-def _check(lake: Lakehouse, names: set[str], commits: int) -> None:
-    """Fail unless every acknowledged commit is there, once: a fast wrong answer is none."""
+    Raises:
+        AssertionError: an acknowledged commit is not there once; a fast wrong answer is none.
+    """
     snapshot = lake.snapshot()
     found = sum(read_table(snapshot.table("ns", n).definition).segment.version for n in names)
     if found != commits:
         message = f"{commits} commits were acknowledged, {found} are in the logs"
         raise AssertionError(message)
+    roots = lake.services.finder.roots(range(2, snapshot.version + 1))
+    return max(root.info.overtaken for root in roots)
 
 
 # --- a peer --------------------------------------------------------------------------------------
@@ -344,11 +326,10 @@ def icechunk(writers: int, commits: int) -> Result | None:
                 return True
         return False
 
-    measured = race(writers, commits, commit)
-    retries = (next(attempts) - measured["commits"]) / max(1, measured["commits"])
-    return Result(
-        who=f"icechunk {ic.__version__}", tables="own", latency_ms=0, retries=retries, **measured
-    )
+    result = race(RealTime(), writers, commits, commit)
+    result.who = f"icechunk {ic.__version__}"
+    result.retries = (next(attempts) - result.commits) / max(1, result.commits)
+    return result
 
 
 # --- report --------------------------------------------------------------------------------------
@@ -365,6 +346,7 @@ def report(results: Sequence[Result]) -> Table:
         "commits/s",
         "failed",
         "retries",
+        "overtaken",
         "p50 ms",
         "p99 ms",
         "fairness",
@@ -377,9 +359,10 @@ def report(results: Sequence[Result]) -> Table:
             each.tables,
             f"{each.latency_ms:.0f}",
             str(each.writers),
-            f"{each.rate:.0f}",
+            f"{each.rate:.0f}" if each.rate > 20 else f"{each.rate:.1f}",
             f"[red]{each.failed}" if each.failed else "0",
-            f"{each.retries:.2f}",
+            f"{each.retries:.1f}",
+            str(each.overtaken),
             f"{each.percentile(0.5):.0f}",
             f"{each.percentile(0.99):.0f}",
             f"[{fair}]{each.fairness:.2f}",
@@ -387,48 +370,57 @@ def report(results: Sequence[Result]) -> Table:
     return table
 
 
-def beside_icechunk(console: Console, commits: int) -> list[Result]:
-    """Print what eight writers keep of one writer's rate, ours and the peer's."""
-    results: list[Result] = []
-    for name, run in (
-        ("ours", lambda w: ours(w, commits, 0, one_table=False, engines=False)),
-        ("icechunk", lambda w: icechunk(w, commits)),
-    ):
-        alone, many = run(1), run(_PEER_WRITERS)
-        if alone is None or many is None:
-            console.print("icechunk is missing: pip install icechunk zarr")
+def aims(results: Sequence[Result]) -> list[str]:
+    """Say what eight writers reach: many are no slower than one, nobody fails, nobody starves."""
+    lines = []
+    for many in (r for r in results if r.writers == _PEER_WRITERS):
+        alike = (many.who, many.tables, many.latency_ms)
+        alone = next(
+            (r for r in results if r.writers == 1 and (r.who, r.tables, r.latency_ms) == alike),
+            None,
+        )
+        if alone is None:
             continue
         kept = many.rate / alone.rate
-        aim = f", aim ≥ {_KEEPS}" if name == "ours" else ""
-        console.print(
-            f"{name}: {_PEER_WRITERS} writers {many.rate:.0f} commits/s, "
-            f"{kept:.2f} of one writer's{aim}; {many.failed} failed"
+        reached = [kept >= _KEEPS, many.failed == 0, many.fairness >= _EVEN]
+        marks = ["[green]yes[/]" if each else "[red]no[/]" for each in reached]
+        lines.append(
+            f"{many.who}, {many.tables} {'table' if many.tables == 'one' else 'tables'}, "
+            f"{many.latency_ms:.0f} ms: {kept:.2f} of one writer's rate (aim ≥ {_KEEPS}: "
+            f"{marks[0]}), {many.failed} failed (aim 0: {marks[1]}), slowest/fastest "
+            f"{many.fairness:.2f} (aim ≥ {_EVEN:.2f}: {marks[2]})"
         )
-        results += [alone, many]
-    return results
+    return lines
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.concurrency", description=__doc__)
-    parser.add_argument("--writers", type=int, nargs="+", default=[1, 4, 16, 64])
+    parser.add_argument("--writers", type=int, nargs="+", default=[1, 4, 8, 16, 64])
     parser.add_argument("--latency", type=float, nargs="+", default=[0, 5, 50], help="ms")
     parser.add_argument("--commits", type=int, default=10, help="of each writer")
+    parser.add_argument("--who", nargs="+", choices=WHO, default=WHO)
     parser.add_argument("--json", type=Path, help="also write all results to this file")
     arguments = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     results = [
-        ours(writers, arguments.commits, ms / 1000, one_table=one_table, engines=engines)
+        ours(writers, arguments.commits, ms / 1000, one_table=one_table, who=who)
         for ms in arguments.latency
-        for engines in (False, True)
+        for who in arguments.who
+        if ms > 0 or who != OWN_MACHINES
         for one_table in (False, True)
         for writers in arguments.writers
     ]
+    peers = [icechunk(writers, arguments.commits) for writers in arguments.writers]
+    results += [peer for peer in peers if peer is not None]
     console.print(report(results))
+    for line in aims(results):
+        console.print(line)
+    if None in peers:
+        console.print("icechunk is missing: pip install 'trinitylake-spark[bench]'")
     for ms in arguments.latency:
         one, many = many_tables(ms / 1000)
         console.print(f"latency {ms:.0f} ms: commit of 1 table {one:.0f} ms, of 50 {many:.0f} ms")
-    results += beside_icechunk(console, arguments.commits)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(r) for r in results], indent=1))
 
