@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
 TABLES = ("a", "b", "c")
+COMMIT_SECONDS = (300.0, 300.0, 300.0, 0.02)
 PROFILES = (
     Faults(),
     Faults(kill=0.01),
@@ -83,7 +84,11 @@ class Run:
         """Open the lakehouse as a process of its own."""
         storage = SimulatedStorage(self.world, self.disk, faults)
         return open_lake(
-            storage, clock=self.world, ids=self.world, warehouse=self._warehouse(storage)
+            storage,
+            clock=self.world,
+            ids=self.world,
+            warehouse=self._warehouse(storage),
+            commit_seconds=self.world.chance.choice(COMMIT_SECONDS),
         )
 
     def _warehouse(self, storage: SimulatedStorage) -> SimulatedStorage:

@@ -7,12 +7,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import (
-    CommitConflictError,
-    Kind,
-    TransactionStateError,
-    TrinityLakeError,
-)
+from trinitylake_spark.commit.rerun import reruns
+from trinitylake_spark.errors import Kind, TransactionStateError, TrinityLakeError
 from trinitylake_spark.lakehouse.transaction import TransactionState
 
 if TYPE_CHECKING:
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from trinitylake_spark.spark.lakes import Lake
 
 _REMEMBERED_STATEMENTS = 64
-_DDL_ATTEMPTS = 10
 
 
 class Statement:
@@ -97,7 +92,8 @@ class Session:
     def edit(self, statement: str | None, work: Callable[[Transaction], None]) -> int | None:
         """Change names and definitions: in the open transaction, or as a commit of its own.
 
-        A conflict is retried on the newest version, for ``work`` depends on nothing older.
+        After a conflict it is run again on the newest version, for ``work`` depends on nothing
+        older.
 
         Returns:
             The version committed; None inside a transaction, or if nothing changed.
@@ -106,17 +102,14 @@ class Session:
             if self.transaction is not None:
                 work(self.transaction)
                 return None
-        transaction = self.statement(statement).transaction
-        for attempt in range(_DDL_ATTEMPTS):
-            if transaction.state is not TransactionState.OPEN:
-                transaction = self.new_transaction()
+
+        def once() -> int | None:
+            transaction = self.statement(statement).transaction
             work(transaction)
-            try:
-                return transaction.commit()
-            except CommitConflictError:
-                if attempt == _DDL_ATTEMPTS - 1:
-                    raise
-        raise AssertionError("unreachable")
+            return transaction.commit()
+
+        version: int | None = reruns(self.lake.lakehouse.services.clock)(once)
+        return version
 
     # --- BEGIN … COMMIT --------------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyspark.errors import PySparkException
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from trinitylake_spark import errors
+from trinitylake_spark.clock import SystemClock
+from trinitylake_spark.commit.rerun import RERUNS, reruns
 from trinitylake_spark.errors import CommitConflictError, Kind, TrinityLakeError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FIRST_WAIT_SECONDS = 0.05
-_LONGEST_WAIT_SECONDS = 5.0
 _CLASSES: dict[Kind, type[TrinityLakeError]] = {
     Kind.COMMIT_CONFLICT: errors.CommitConflictError,
     Kind.COMMIT_RETRIES_EXHAUSTED: errors.CommitConflictError,
@@ -104,7 +103,7 @@ def run_transaction(
     fn: Callable[..., T],
     catalog: str | None = None,
     *,
-    retries: int = 5,
+    retries: int = RERUNS,
     isolation: str | None = None,
     message: str | None = None,
     idempotency_key: str | None = None,
@@ -125,15 +124,10 @@ def run_transaction(
         What ``fn`` returned in the run that committed.
 
     Raises:
-        CommitConflictError: the last run had a conflict too.
+        CommitConflictError: the last run had a conflict too, or others were faster for so long
+            (kind ``COMMIT_RETRIES_EXHAUSTED``) that no other run was begun.
     """
     takes_one = bool(inspect.signature(fn).parameters)
-    attempts = Retrying(
-        stop=stop_after_attempt(retries + 1),
-        wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
-        retry=retry_if_exception_type(CommitConflictError),
-        reraise=True,
-    )
 
     def once() -> T:
         with transaction(
@@ -145,7 +139,8 @@ def run_transaction(
         ) as tx:
             return fn(tx) if takes_one else fn()
 
-    return attempts(once)
+    result: T = reruns(SystemClock(), retries)(once)
+    return result
 
 
 def typed_error(error: PySparkException) -> TrinityLakeError | None:

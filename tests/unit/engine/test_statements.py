@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.support.bridge import (
@@ -224,3 +226,58 @@ def test_author_is_the_sessions(tmp_path: Path) -> None:
     names = [column[0] for column in rows["columns"]]
 
     assert rows["rows"][0][names.index("author")] == "ada"
+
+
+def test_threads_of_one_session_do_not_shift_each_other(
+    catalog: Catalog, other: Catalog, stranger: Catalog
+) -> None:
+    """Statements of several threads see one version each, whatever is committed meanwhile.
+
+    Transactions of another session and of another engine add a file to two tables at once, so a
+    statement that finds more in one than in the other has mixed versions. The session writes too.
+    """
+    for name in ("a", "b", "own"):
+        catalog.create(name)
+    done = threading.Event()
+    mixed: list[tuple[int, int]] = []
+
+    def read() -> int:
+        """Count statements until the writers are done."""
+        statements = 0
+        while not done.is_set():
+            statement = catalog.statement()
+            first, second = len(statement.files("a")), len(statement.files("b"))
+            if first != second or len(statement.files("a")) != first:
+                mixed.append((first, second))
+            statements += 1
+        return statements
+
+    def write(session: Catalog, files: str) -> None:
+        """Add files to both tables, in one transaction each time."""
+        for number in range(12):
+            session.procedure("begin")
+            for table in ("b", "a"):
+                session.insert(table, f"{files}{number}")
+            session.procedure("commit")
+
+    def insert() -> None:
+        """Write with single statements of the session that is being read through."""
+        for number in range(12):
+            catalog.insert("own", f"own{number}")
+
+    with ThreadPoolExecutor() as pool:
+        readers = [pool.submit(read) for _ in range(3)]
+        writers = [
+            pool.submit(write, other, "x"),
+            pool.submit(write, stranger, "y"),
+            pool.submit(insert),
+        ]
+        try:
+            for writer in writers:
+                writer.result()
+        finally:
+            done.set()
+        assert all(reader.result() > 3 for reader in readers)
+    assert mixed == []
+    assert len(catalog.files("a")) == len(catalog.files("b")) == 24
+    assert len(catalog.files("own")) == 12
