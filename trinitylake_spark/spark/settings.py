@@ -21,9 +21,7 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _ENGINE_PYTHON = "spark.trinitylake.engine.python"
 _CATALOG_CLASS = "io.trinitylake.spark.TrinityLakeCatalog"
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ENGINE_PYTHON = "spark.trinitylake.engine.python"
 _LISTS = (EXTENSIONS, "spark.jars")
-_KEPT = (_SESSION_CATALOG, _ENGINE_PYTHON)
 _USERS_CHOICE = (_SESSION_CATALOG, _ENGINE_PYTHON)
 
 
