@@ -98,7 +98,7 @@ class Committer:
         raise _unknown(version, info, "the storage says neither that it stored it nor who did")
 
     def finish(self, version: int, txn_id: str) -> None:
-        """Do what follows a commit: check the floor, then leave a hint for others.
+        """Do what follows a commit: check the floor, and leave a hint for others.
 
         Raises:
             NotFoundError: kind ``VERSION_EXPIRED``: the name had been expired and used again, so
@@ -106,7 +106,7 @@ class Committer:
             CommitUnknownError: the floor could not be read, so that cannot be told.
         """
         try:
-            floor = self._finder.floor()
+            floor, _ = self._storage.both(self._finder.floor, lambda: self._hint(version))
         except TrinityLakeError as error:
             raise CommitUnknownError(
                 f"Version {version} was created, but reading the retention floor failed: "
@@ -124,7 +124,6 @@ class Committer:
                 version=version,
                 oldest=floor,
             )
-        self._hint(version)
 
     def _hint(self, version: int) -> None:
         known = self._finder.known

@@ -116,10 +116,11 @@ class VersionFinder:
         while True:
             with self._lock:
                 start, known_at = self._latest, self._latest_at
-            if start is None:
-                start, known_at = self._first(), None
             now = self._clock.now_millis()
-            found = self._probe(start)
+            if start is None:
+                found, known_at = self._first(), None
+            else:
+                found = self._probe(start)
             trusted = known_at is not None and 0 <= now - known_at < TRUST_MILLIS
             floor = self._floor if trusted else self.floor()
             with self._lock:
@@ -188,9 +189,15 @@ class VersionFinder:
             return self._floor
 
     def _first(self) -> Root:
-        """Find a version to start from: hint, floor, or the greatest of a listing."""
-        start = max(self._number(HINT_PATH), self.floor())
-        found = self._try(start)
+        """Find the latest version from nothing: hint, floor, or the greatest of a listing."""
+        start = max(
+            self._storage.both(lambda: self._number(HINT_PATH), self.floor),
+        )
+        found, following = self._storage.both(
+            lambda: self._try(start), lambda: self._try(start + 1)
+        )
+        if following is not None:
+            return self._probe(following)
         if found is not None:
             return found
         while True:
@@ -205,7 +212,7 @@ class VersionFinder:
                 )
             found = self._try(greatest)
             if found is not None:
-                return found
+                return self._probe(found)
 
     def _probe(self, start: Root) -> Root:
         """Walk up from a version that exists to the last one before the first gap."""

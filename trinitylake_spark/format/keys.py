@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from trinitylake_spark.errors import CorruptError
@@ -106,8 +107,7 @@ class KeyCodec:
         Raises:
             InvalidInputError: kind ``INVALID_NAME``.
         """
-        validate_name("table", table, self.sizes.table)
-        return self.tables_prefix(namespace) + _pad(table, self.sizes.table)
+        return self.tables_prefix(namespace) + _field("table", table, self.sizes.table)
 
     def view_key(self, namespace: str, view: str) -> str:
         """Return the key of a view.
@@ -115,8 +115,7 @@ class KeyCodec:
         Raises:
             InvalidInputError: kind ``INVALID_NAME``.
         """
-        validate_name("view", view, self.sizes.view)
-        return self.views_prefix(namespace) + _pad(view, self.sizes.view)
+        return self.views_prefix(namespace) + _field("view", view, self.sizes.view)
 
     def key(self, target: ObjectKey) -> str:
         """Return the key of what ``decode`` returns.
@@ -172,11 +171,13 @@ class KeyCodec:
         return ObjectKey(object_type, namespace, name)
 
     def _namespace_field(self, namespace: str) -> str:
-        validate_name("namespace", namespace, self.sizes.namespace)
-        return _pad(namespace, self.sizes.namespace)
+        return _field("namespace", namespace, self.sizes.namespace)
 
 
-def _pad(name: str, size: int) -> str:
+@lru_cache(maxsize=4096)
+def _field(what: str, name: str, size: int) -> str:
+    """Check a name and pad it; a statement asks for the same few names several times."""
+    validate_name(what, name, size)
     return name + " " * (size - len(name.encode()))
 
 

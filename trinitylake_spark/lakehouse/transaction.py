@@ -80,6 +80,8 @@ class Transaction(Edits):
         self._header = header
         self._preparation = Preparation(services, base)
         self.base = base
+        self._found: tuple[str, str | None] = ("", None)
+        """The last lookup in the base: a statement looks for its target several times."""
         self.layout = base.layout
         self.began_at_millis = services.clock.now_millis()
         self.expires_at_millis = self.began_at_millis + base.layout.definition.txn_ttl_millis
@@ -352,7 +354,11 @@ class Transaction(Edits):
 
     def _base_path(self, key: str) -> str | None:
         write = self._pending.writes.get(key)
-        return self.base._path(key) if write is None else write.base_path  # noqa: SLF001 - own kind
+        if write is not None:
+            return write.base_path
+        if key != self._found[0]:
+            self._found = key, self.base._path(key)  # noqa: SLF001 - own kind
+        return self._found[1]
 
     def _pairs(self, low: str, high: str) -> Iterator[tuple[str, str]]:
         self._check_open()

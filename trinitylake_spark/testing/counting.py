@@ -30,6 +30,7 @@ class CountingStorage(Storage):
     def __init__(self, inner: Storage) -> None:
         self.inner = inner
         self.url = inner.url
+        self.parallel = inner.parallel
         self._calls: list[Call] = []
         self._lock = threading.Lock()
 

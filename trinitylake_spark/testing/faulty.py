@@ -112,6 +112,7 @@ class FaultyStorage(Storage):
     ) -> None:
         self.inner = inner
         self.url = inner.url
+        self.parallel = inner.parallel
         self.faults = list(faults)
         self._chance = SeededIds(seed)
         self._clock = clock or SystemClock()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.lakes import memory
 from trinitylake_spark.clock import ManualClock
+from trinitylake_spark.commit.commit import Committer
 from trinitylake_spark.commit.versions import TRUST_MILLIS, VersionFinder
 from trinitylake_spark.errors import CorruptError, Kind, NotFoundError, StorageError
 from trinitylake_spark.format.nodefile import NodeFile, encode_node
 from trinitylake_spark.format.paths import FLOOR_PATH, HINT_PATH, root_path
 from trinitylake_spark.format.system import RootInfo
+from trinitylake_spark.storage.memory import MemoryStorage
 from trinitylake_spark.testing.counting import CountingStorage
 from trinitylake_spark.testing.faulty import Effect, Fault, FaultyStorage
 
@@ -183,3 +186,47 @@ def test_roots_by_number_are_read_once() -> None:
     assert storage.count() == 1
     with pytest.raises(NotFoundError):
         finder.roots([4, 5])
+
+
+class Meeting(MemoryStorage):
+    """A storage far away, where two calls wait for each other: one alone would wait for ever."""
+
+    parallel = True
+
+    def __init__(self, url: str, *paths: str) -> None:
+        super().__init__(url)
+        self._paths = paths
+        self._barrier = threading.Barrier(2, timeout=20)
+
+    def read(self, path: str) -> bytes:
+        """Wait for the other call."""
+        self._meet(path)
+        return super().read(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Wait for the other call."""
+        self._meet(path)
+        super().write(path, data)
+
+    def _meet(self, path: str) -> None:
+        if path in self._paths:
+            self._barrier.wait()
+
+
+@pytest.mark.parametrize(
+    "paths", [(HINT_PATH, FLOOR_PATH), (root_path(4), root_path(5))], ids=["numbers", "roots"]
+)
+def test_a_first_look_asks_two_things_at_a_time(paths: tuple[str, str]) -> None:
+    """On a storage far away hint and floor are one round trip, the root and the next another."""
+    storage = counted("side-by-side", 5, b"4")
+    finder = VersionFinder(Meeting(storage.url, *paths), ManualClock())
+    assert finder._first().version == 4
+
+
+def test_floor_and_hint_after_a_commit_are_one_round_trip() -> None:
+    """What follows a commit does not wait for each other."""
+    storage = counted("finish", 5, b"3")
+    far = Meeting(storage.url, HINT_PATH, FLOOR_PATH)
+    finder = VersionFinder(far, ManualClock())
+    Committer(far, finder).finish(4, "me")
+    assert storage.inner.read(HINT_PATH) == b"4"
