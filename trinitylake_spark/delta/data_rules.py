@@ -85,16 +85,26 @@ class Plan:
         return back, {key for _, added in found for key in added}
 
     def put_back(self) -> list[Action]:
-        """Return the removals to take back; what an undone compaction wrote stays away."""
-        written = {key for _, added in self.undone.values() for key in added}
-        removed = {k: a for files, _ in self.undone.values() for k, a in files.items()}
-        return [action for key, action in sorted(removed.items()) if key not in written]
+        """Return the removals to take back: of files that were there before all that is undone."""
+        return [action for before, after, action in self._net() if before and not after]
 
     def take_out(self) -> list[Action]:
-        """Return the additions to take back; what an undone compaction read is gone already."""
-        removed = {key for files, _ in self.undone.values() for key in files}
-        written = {k: a for _, added in self.undone.values() for k, a in added.items()}
-        return [action for key, action in sorted(written.items()) if key not in removed]
+        """Return the additions to take back: of files that only came by what is undone."""
+        return [action for before, after, action in self._net() if after and not before]
+
+    def _net(self) -> list[tuple[bool, bool, Action]]:
+        """Return for each file whether it was there before and after, and what was done last.
+
+        A file may come and go several times, as an undone compaction puts back what it read.
+        """
+        before: dict[str, bool] = {}
+        after: dict[str, tuple[bool, Action]] = {}
+        for _, (removed, added) in sorted(self.undone.items(), key=lambda item: item[0]):
+            for files, is_there in ((removed, False), (added, True)):
+                for key, action in files.items():
+                    before.setdefault(key, not is_there)
+                    after[key] = (is_there, action)
+        return [(before[key], *after[key]) for key in sorted(after)]
 
 
 class DataRules:

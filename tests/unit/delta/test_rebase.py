@@ -150,6 +150,23 @@ def test_undo_of_an_undo() -> None:
     assert live_files(bench.entries(definition)) == {"f3", "f4", "m"}
 
 
+def test_files_that_came_and_went_are_put_back() -> None:
+    """A compaction, its undoing, another compaction of the same files: all that is undone."""
+    bench = Bench("undo-again")
+    base = bench.commit(bench.create(), insert(*FOUR))
+    theirs = [
+        optimize(add("c1"), remove("f1"), remove("f2")),
+        entry(UNDO_COMPACTION, *optimize(add("f1"), add("f2"), remove("c1")).actions[1:]),
+        optimize(add("c2"), remove("f1"), remove("f2"), zOrderBy='["a"]'),
+    ]
+    definition, _ = bench.rebase(base, [update(add("m"), remove("f1"))], theirs)
+    undo = bench.entries(definition)[-2]
+
+    assert {a["path"] for a in undo.adds} == {"f1", "f2"}
+    assert {r["path"] for r in undo.removes} == {"c2"}
+    assert live_files(bench.entries(definition)) == {"f2", "f3", "f4", "m"}
+
+
 def test_compaction_that_recorded_too_little_is_not_undone() -> None:
     """Without a removed file's size and partition it cannot be put back: refused by name."""
     bench = Bench("undo-little")
