@@ -32,10 +32,11 @@ def test_processes_on_s3(server: Server, level: str, seed: int) -> None:
         seed,
         level,
         processes=2,
-        clients=1,
-        number=8 * min(FACTOR, 30),
+        clients=4,
+        number=130 * min(FACTOR, 10),
         storage=server.options(),
     )
 
     assert report(history, level, seed) == ""
-    assert history.commits > 10
+    assert len(history.txns) >= 1040
+    assert history.commits > 200
