@@ -105,6 +105,15 @@ notebook: $(READY) $(JARS) ## Execute the notebook and keep its output in build/
 bench: $(READY) $(JARS) ## Statements side by side with plain Delta tables
 	@$(BIN)/python -m benchmarks.statements $(ARGS)
 
+.PHONY: bench-core
+bench-core: $(STAMPS)/bench ## Commits, listings and a million tables without Spark, beside other catalogs
+	@$(BIN)/python -m benchmarks.storage $(ARGS)
+	$(BIN)/python -m benchmarks.tree $(ARGS)
+
+$(STAMPS)/bench: $(READY)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	touch $@
+
 .PHONY: clean
 clean: ## Remove what was built, keep .venv
 	@rm -rf build dist *.egg-info jars/target trinitylake_spark/_jars $(JARS) \
