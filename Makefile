@@ -110,6 +110,10 @@ bench-core: $(STAMPS)/bench ## Commits, listings and a million tables without Sp
 	@$(BIN)/python -m benchmarks.storage $(ARGS)
 	$(BIN)/python -m benchmarks.tree $(ARGS)
 
+.PHONY: bench-writers
+bench-writers: $(STAMPS)/bench ## 1 to 64 writers at once: commits a second, fairness; beside Icechunk (ten minutes)
+	@$(BIN)/python -m benchmarks.concurrency $(ARGS)
+
 $(STAMPS)/bench: $(READY)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
 	touch $@

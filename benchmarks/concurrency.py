@@ -417,7 +417,7 @@ def main() -> None:
     for line in aims(results):
         console.print(line)
     if None in peers:
-        console.print("icechunk is missing: pip install 'trinitylake-spark[bench]'")
+        console.print("Icechunk is missing: make bench-writers installs it")
     for ms in arguments.latency:
         one, many = many_tables(ms / 1000)
         console.print(f"latency {ms:.0f} ms: commit of 1 table {one:.0f} ms, of 50 {many:.0f} ms")
