@@ -49,9 +49,11 @@ class Hdfs(Server):
         return address
 
     def healthy(self) -> bool:
-        """The NameNode is out of safe mode and knows its DataNode."""
+        """The NameNode is out of safe mode, and its DataNode has told how much room it has."""
         [state] = json.loads(fetch(f"http://{self.address}/{_STATE}"))["beans"]
-        return bool(state["FSState"] == "Operational" and state["NumLiveDataNodes"] == 1)
+        live = state["FSState"] == "Operational" and state["NumLiveDataNodes"] == 1
+        # Until its first heartbeat a DataNode is known, but gets no files.
+        return bool(live and state["CapacityRemaining"] > 0)
 
     def prepare(self) -> None:
         """Folders are made as needed."""
