@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from tests.support.spark_rows import rows, version
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 pytestmark = pytest.mark.spark
 
@@ -99,3 +101,39 @@ def test_for_each_batch(
     query.awaitTermination()
     assert seen == [1, 3]
     assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,), (100,), (200,)]
+
+
+def _follow(spark: SparkSession, table: str, checkpoint: Path) -> StreamingQuery:
+    """Start a query that reads a table as it grows, and let it read what is there."""
+    query = (
+        spark.readStream.table(table)
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
+    query.processAllAvailable()
+    return query
+
+
+def test_a_table_dropped_under_a_stream(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """The query ends with an error that says so; a new table of the name is not taken for it."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    query = _follow(spark, table, tmp_path / "checkpoint")
+    spark.sql(f"DROP TABLE {table}")
+    spark.sql(f"CREATE TABLE {table} AS SELECT 2 AS a")
+    with pytest.raises(StreamingQueryException, match=r"dropped|created anew"):
+        query.awaitTermination(120)
+
+
+def test_a_rollback_under_a_stream(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """The query ends with an error that says so, though the log has as many commits again."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    before = version(spark)
+    spark.sql(f"INSERT INTO {table} VALUES (2)")
+    query = _follow(spark, table, tmp_path / "checkpoint")
+    spark.sql(f"CALL lake.system.rollback_to_version({before})")
+    spark.sql(f"INSERT INTO {table} VALUES (3)")
+    spark.sql(f"INSERT INTO {table} VALUES (4)")
+    with pytest.raises(StreamingQueryException, match="rolled back under the stream"):
+        query.awaitTermination(120)

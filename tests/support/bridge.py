@@ -221,17 +221,22 @@ class Log:
             live |= {file_key(a) for a in entry.adds}
         return live
 
-    def write(self, number: int, entry: Entry) -> int | None:
+    def write(self, number: int, entry: Entry, execution: str | None = None) -> int | None:
         """Write one log entry under a number; returns the lake version."""
-        return self.write_file(f"{number:020d}.json", encode_entry(entry))
+        return self.write_file(f"{number:020d}.json", encode_entry(entry), execution)
 
-    def write_file(self, name: str, data: bytes) -> int | None:
+    def write_file(self, name: str, data: bytes, execution: str | None = None) -> int | None:
         """Write a file of the log through the engine."""
-        path = f"{self.path}/_delta_log/{name}"
-        answer = self.bridge.call("log_write", path=path, content=data.decode(), overwrite=False)
+        arguments = {"path": f"{self.path}/_delta_log/{name}", "execution": execution}
+        answer = self.bridge.call("log_write", content=data.decode(), overwrite=False, **arguments)
         return answer["lake_version"]
 
-    def commit(self, entry: Entry) -> int | None:
+    def take_back(self, execution: str) -> None:
+        """Tell the engine that the statement of an execution has failed."""
+        path = f"{self.path}/_delta_log/{0:020d}.json"
+        self.bridge.call("log_take_back", path=path, execution=execution)
+
+    def commit(self, entry: Entry, execution: str | None = None) -> int | None:
         """Write an entry under the next number, as this view lists it."""
         try:
             number = self.version() + 1
@@ -239,7 +244,7 @@ class Log:
             if error.kind != "OBJECT_NOT_FOUND":
                 raise
             number = 0
-        return self.write(number, entry)
+        return self.write(number, entry, execution)
 
     def checkpoint(self) -> None:
         """Write a checkpoint of the newest commit, as Delta's hook does after a commit."""

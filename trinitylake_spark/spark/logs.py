@@ -139,7 +139,7 @@ class Logs:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def write(self, path: str, data: bytes) -> int | None:
+    def write(self, path: str, data: bytes, execution: str | None = None) -> int | None:
         """Take a log entry, or the note of a checkpoint, that Delta writes.
 
         An entry commits at once, or becomes part of the open transaction.
@@ -147,6 +147,7 @@ class Logs:
         Args:
             path: the file's path in a view.
             data: its content.
+            execution: names the run of the statement that writes it, for ``take_back``.
 
         Returns:
             the lake version that it committed; None inside a transaction and for notes.
@@ -166,8 +167,18 @@ class Logs:
             raise UnsupportedError(f"{name} is not a file of a log.", path=path)
         with view.lock:
             if isinstance(view, WriteView):
-                return self._write_statement(view, number, data)
-            return self._write_live(view, number, data)
+                return self._write_statement(view, number, data, execution or view.name)
+            return self._write_live(view, number, data, execution or view.name)
+
+    def take_back(self, path: str, execution: str) -> None:
+        """Undo what a failed statement wrote inside of a transaction; outside there is nothing.
+
+        Args:
+            path: a file that it wrote, in a view.
+            execution: names its run.
+        """
+        view, _ = self._views.writable(path)
+        view.session.take_back(execution, view.target)
 
     def _note_checkpoint(self, view: WritableView, data: bytes) -> None:
         table = view.table()
@@ -177,7 +188,9 @@ class Logs:
                 view.lake.context, view.location, commit, view.name, data
             )
 
-    def _write_statement(self, view: WriteView, number: int, data: bytes) -> int | None:
+    def _write_statement(
+        self, view: WriteView, number: int, data: bytes, execution: str
+    ) -> int | None:
         """Write through the view of one statement, whose numbers are its own."""
         shown = view.table()
         if number != (0 if shown is None else shown.segment.version + 1):
@@ -187,6 +200,7 @@ class Logs:
             with session.lock:
                 if view.transaction is None or view.transaction is not session.transaction:
                     raise _is_over()
+                session.undo.before(execution, view.transaction)
                 self._stage(view.transaction, view, number, data)
                 session.note_entry(view.name)
             return None
@@ -253,7 +267,9 @@ class Logs:
             )
         return now
 
-    def _write_live(self, view: WritableView, number: int, data: bytes) -> int | None:
+    def _write_live(
+        self, view: WritableView, number: int, data: bytes, execution: str
+    ) -> int | None:
         """Write through a view that shows real numbers: a taken number is Delta's to retry."""
         if not isinstance(view, LiveView):
             raise UnsupportedError(f"Nothing can be written through {view.path}.")
@@ -264,6 +280,7 @@ class Logs:
         with session.lock:
             open_transaction = session.transaction
             if view.in_transaction() and open_transaction is not None:
+                session.undo.before(execution, open_transaction)
                 self._stage_live(open_transaction, view, table, data, store=True)
                 return None
         transaction = session.new_transaction(view.base)

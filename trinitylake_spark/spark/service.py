@@ -62,6 +62,7 @@ class EngineService:
             "log_resolve": self._log_resolve,
             "log_checksum": self._log_checksum,
             "log_write": self._log_write,
+            "log_take_back": self._log_take_back,
             "procedures": lambda _: procedures.describe(),
             "procedure": self._procedure,
             "system_tables": lambda _: {"names": reports.names()},
@@ -223,7 +224,12 @@ class EngineService:
             data = arguments["content"].encode()
         else:
             data = Path(arguments["file"]).read_bytes()
-        return {"lake_version": self._logs.write(arguments["path"], data)}
+        execution = arguments.get("execution")
+        return {"lake_version": self._logs.write(arguments["path"], data, execution)}
+
+    def _log_take_back(self, arguments: Arguments) -> Answer:
+        self._logs.take_back(arguments["path"], arguments["execution"])
+        return {}
 
     # --- system ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trinitylake_spark.commit.rerun import reruns
 from trinitylake_spark.errors import Kind, TransactionStateError, TrinityLakeError
 from trinitylake_spark.lakehouse.transaction import TransactionState
+from trinitylake_spark.spark.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,8 @@ class Session:
         self.isolation = isolation
         self.author = author
         self.transaction: Transaction | None = None
+        self.undo = Undo()
+        """What the statements of the open transaction can be taken back to."""
         self.lock = threading.RLock()
         """Held while the open transaction is changed."""
         self._statements: OrderedDict[str, Statement] = OrderedDict()
@@ -100,7 +103,13 @@ class Session:
         """
         with self.lock:
             if self.transaction is not None:
-                work(self.transaction)
+                self.undo.followed()
+                savepoint = self.transaction.savepoint()
+                try:
+                    work(self.transaction)
+                except TrinityLakeError:
+                    self.transaction.rollback_to(savepoint)
+                    raise
                 return None
 
         def once() -> int | None:
@@ -137,6 +146,7 @@ class Session:
                 message=message or "",
                 idempotency_key=idempotency_key,
             )
+            self.undo = Undo()
             return self.transaction
 
     def commit(self) -> tuple[int | None, str]:
@@ -170,6 +180,24 @@ class Session:
             written = self._unwritten.get(view)
             self._unwritten = {v: s for v, s in self._unwritten.items() if s != written}
 
+    def take_back(self, statement: str, target: tuple[str, str]) -> None:
+        """Undo what a failed statement did; the open transaction goes on without it.
+
+        If other statements have built on it, as in another thread, the transaction is over.
+
+        Args:
+            statement: by which it was noted.
+            target: the table that it wrote to. That it failed may depend on what it read there.
+        """
+        with self.lock:
+            transaction = self.transaction
+            if transaction is None or transaction.state is not TransactionState.OPEN:
+                return
+            if self.undo.undo(statement, transaction):
+                transaction.note_read(*target)
+            else:
+                transaction.abort()
+
     def rollback(self) -> str:
         """Undo the open transaction; return its id.
 
@@ -178,7 +206,8 @@ class Session:
         """
         with self.lock:
             transaction = self._take("ROLLBACK")
-            transaction.abort()
+            if transaction.state is TransactionState.OPEN:
+                transaction.abort()
             return transaction.id
 
     def close(self) -> None:
@@ -213,7 +242,8 @@ class Session:
                 kind=Kind.NO_TRANSACTION,
                 catalog=self.catalog,
             )
-        for _, target in self._unwritten.values():
-            transaction.note_read(*target)
+        if transaction.state is TransactionState.OPEN:
+            for _, target in self._unwritten.values():
+                transaction.note_read(*target)
         self._unwritten = {}
         return transaction

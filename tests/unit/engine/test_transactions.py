@@ -84,6 +84,66 @@ def test_conflict_at_commit_ends_the_transaction(catalog: Catalog, other: Catalo
     assert raises_kind("NO_TRANSACTION", lambda: catalog.procedure("commit")).sql_state == "25P01"
 
 
+def test_a_statement_that_fails_after_an_entry_is_taken_back(
+    catalog: Catalog, other: Catalog
+) -> None:
+    """All of its entries and nothing else, also in the view that shows the session's tables."""
+    catalog.procedure("begin")
+    catalog.insert("t", "f3")
+    half = catalog.statement().load("t", "write")
+    half.commit(appending("h1"), "7")
+    half.commit(appending("h2"), "7")
+    assert catalog.files("t") == {"f1", "f2", "f3", "h1", "h2"}
+    half.take_back("7")
+    half.take_back("7")
+    assert catalog.files("t") == {"f1", "f2", "f3"}
+    live = catalog.statement().load("t", "live")
+    live.commit(compacting("c", "f1", "f2"), "8")
+    live.take_back("8")
+    half.take_back("never wrote")
+    created = catalog.statement().stage("u")
+    created.commit(creation("u1"), "9")
+    created.take_back("9")
+    raises_kind("TABLE_NOT_FOUND", lambda: catalog.files("u"))
+    catalog.update("t", "f3", "f4")
+    catalog.procedure("commit")
+    half.take_back("7")
+
+    assert other.files("t") == catalog.files("t") == {"f1", "f2", "f4"}
+
+
+def test_what_others_built_on_cannot_be_taken_back(catalog: Catalog, other: Catalog) -> None:
+    """Two threads of one transaction: if the first statement fails, all of it ends."""
+    for follow, goes_on in (
+        (lambda: catalog.insert("t", "f3"), False),
+        (lambda: catalog.create_namespace("later"), False),
+        (lambda: catalog.create("u", "u1"), True),
+    ):
+        catalog.procedure("begin")
+        half = catalog.statement().load("t", "write")
+        half.commit(appending("h1"), "7")
+        follow()
+        if goes_on:
+            half.commit(appending("h2"), "7")
+        half.take_back("7")
+        raises_kind("TRANSACTION_FINISHED", lambda: catalog.files("t"))
+        raises_kind("TRANSACTION_FINISHED", lambda: catalog.procedure("commit"))
+        assert other.files("t") == catalog.files("t") == {"f1", "f2"}
+    catalog.procedure("begin")
+    catalog.procedure("rollback")
+
+
+def test_a_failed_edit_is_taken_back(catalog: Catalog) -> None:
+    """DDL that fails leaves the transaction as it was, and open."""
+    catalog.procedure("begin")
+    catalog.create_namespace("kept")
+    catalog.insert("t", "f3")
+    raises_kind("NAMESPACE_NOT_EMPTY", lambda: catalog.call("namespace_drop", namespace="ns"))
+    catalog.procedure("commit")
+    assert catalog.files("t") == {"f1", "f2", "f3"}
+    assert catalog.call("namespaces", statement=None)["names"] == ["kept", "ns"]
+
+
 def test_failing_statement_leaves_the_transaction_as_it_was(catalog: Catalog) -> None:
     """Only log entries change anything, so a statement that fails before its entry did nothing."""
     catalog.procedure("begin")

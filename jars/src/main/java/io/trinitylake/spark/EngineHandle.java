@@ -63,6 +63,7 @@ final class EngineHandle {
 
   /** Runs a procedure and notes whether a transaction is open afterwards. */
   JsonNode procedure(String name, ObjectNode values) {
+    StagedEntries.settle();
     boolean ends = name.equals("commit") || name.equals("rollback");
     if (ends && endLost()) {
       if (name.equals("rollback")) {

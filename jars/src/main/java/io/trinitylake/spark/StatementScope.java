@@ -55,6 +55,7 @@ final class StatementScope {
    * its last command.
    */
   static void parsing() {
+    StagedEntries.settle();
     if (AnalysisContext.get().isDefault()) {
       CURRENT.remove();
     }
@@ -75,6 +76,7 @@ final class StatementScope {
             || scope.isAnalysing && isNested())) {
       return;
     }
+    StagedEntries.settle();
     String id = Long.toString(NEXT.incrementAndGet());
     boolean isText = plan.origin().sqlText().isDefined();
     Statement statement = new Statement(id, kind(plan), targets(plan, spark), isText);

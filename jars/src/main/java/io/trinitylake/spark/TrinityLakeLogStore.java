@@ -1,5 +1,6 @@
 package io.trinitylake.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.delta.storage.CloseableIterator;
 import io.delta.storage.LogStore;
@@ -99,16 +100,23 @@ public final class TrinityLakeLogStore extends LogStore {
 
   private static void writeToLog(Path path, String content, boolean overwrite) throws IOException {
     ObjectNode arguments = Json.object().put("path", path.toString()).put("overwrite", overwrite);
+    String execution = StagedEntries.execution();
+    arguments.put("execution", execution);
+    JsonNode answer;
     if (content.length() > INLINE_CHARACTERS) {
       java.nio.file.Path file = Files.createTempFile("trinitylake-", ".json");
       try {
         Files.writeString(file, content);
-        LogListing.ask("log_write", arguments.put("file", file.toString()), path);
+        answer = LogListing.ask("log_write", arguments.put("file", file.toString()), path);
       } finally {
         Files.deleteIfExists(file);
       }
     } else {
-      LogListing.ask("log_write", arguments.put("content", content), path);
+      answer = LogListing.ask("log_write", arguments.put("content", content), path);
+    }
+    boolean isCommitted = answer.hasNonNull("lake_version");
+    if (execution != null && !isCommitted && ViewPath.of(path).isCommit()) {
+      StagedEntries.note(execution, path);
     }
   }
 }
