@@ -101,6 +101,7 @@ final class StagedEntries extends SparkListener {
   private static synchronized void watch(SparkContext context) {
     if (watched != context) {
       watched = context;
+      PATHS.clear();
       // A queue of its own: a busy one of Spark's may drop events.
       context.listenerBus().addToQueue(new StagedEntries(), "trinitylake");
     }
