@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.support.lakes import memory, new_lake, other
@@ -73,6 +75,30 @@ def test_a_commit_of_k_tables(counted: Counted, tables: int) -> None:
         ("write", HINT_PATH),
     ]
     assert data.count() == data.count("create") == tables
+
+
+class Together(CountingStorage):
+    """Definitions of tables arrive only when sixteen are on their way."""
+
+    def __init__(self, inner: CountingStorage) -> None:
+        super().__init__(inner)
+        self.parallel = True
+        self._barrier = threading.Barrier(16)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Wait for the others."""
+        if "-table-" in path:
+            self._barrier.wait(30)
+        super().create(path, data)
+
+
+def test_the_tables_of_a_commit_are_written_side_by_side(counted: Counted) -> None:
+    """Sixteen definitions at a time: the tables of a transaction take the time of a few."""
+    lake, tree, _ = counted
+    tx = other(lake, storage=Together(tree)).begin()
+    for number in range(16):
+        append(tx, f"t{number:02}", number)
+    assert tx.commit() == 2
 
 
 def test_all_files_are_there_before_the_root() -> None:
