@@ -4,8 +4,8 @@ An object is written to a temporary file, forced to disk, and given its name by 
 fails if the name is taken: one winner, and nobody ever sees half an object. (``O_EXCL`` on the
 name itself would show half-written files, ``rename`` would replace the winner's.)
 
-Paths are plain strings here, and a folder is made once: ``pathlib`` and a ``mkdir`` for each object
-took a third of a commit's time.
+Paths are plain strings here, and a folder is made when it is found missing: ``pathlib`` and a
+``mkdir`` for each object took a third of a commit's time.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ class LocalStorage(Storage):
         self._fsync = fsync
         self.parallel = fsync
         self._ids = ids or SystemIds()
-        self._folders: set[str] = set()
         self._durable_folders: set[str] = set()
 
     def read(self, path: str) -> bytes:
@@ -90,7 +89,7 @@ class LocalStorage(Storage):
     def write(self, path: str, data: bytes) -> None:
         """Replace the file by renaming a complete one over it."""
         target = self._file(path)
-        temporary = self._write_temporary("write", path, data, target)
+        temporary = self._write_temporary("write", path, data)
         try:
             _give_name(os.replace, temporary, target)
             self._sync_name(target)
@@ -113,7 +112,7 @@ class LocalStorage(Storage):
     def create(self, path: str, data: bytes) -> None:
         """Give a complete temporary file its name, unless the name is taken."""
         target = self._file(path)
-        temporary = self._write_temporary("create", path, data, target)
+        temporary = self._write_temporary("create", path, data)
         try:
             _give_name(publish, temporary, target)
         except OSError as error:
@@ -176,11 +175,10 @@ class LocalStorage(Storage):
             raise InvalidInputError(f"Invalid storage path {path!r}: {_TEMPORARY} is reserved.")
         return self._root + path
 
-    def _write_temporary(self, operation: str, path: str, data: bytes, target: str) -> str:
-        """Write a complete nameless file, and make sure that the target's folder is there."""
+    def _write_temporary(self, operation: str, path: str, data: bytes) -> str:
+        """Write a complete file under a name that nobody knows."""
         temporary = f"{self._root}{_TEMPORARY}/{self._ids.uuid4()}"
         try:
-            self._make_folder(_folder_of(target))
             descriptor = self._open_new(temporary)
             try:
                 rest = memoryview(data)
@@ -201,12 +199,6 @@ class LocalStorage(Storage):
         except FileNotFoundError:
             os.makedirs(_folder_of(temporary), exist_ok=True)
             return os.open(temporary, _NEW_FILE, _PERMISSIONS)
-
-    def _make_folder(self, folder: str) -> None:
-        """Make a folder unless this storage has made it before."""
-        if folder not in self._folders:
-            os.makedirs(folder, exist_ok=True)
-            self._folders.add(folder)
 
     def _sync_name(self, target: str) -> None:
         """Force a file's name to disk, and once in this storage's life those of its folders."""
@@ -258,7 +250,6 @@ def _give_name(method: Callable[[str, str], None], temporary: str, target: str) 
     try:
         method(temporary, target)
     except FileNotFoundError:
-        # Somebody has removed the folder since it was made.
         os.makedirs(_folder_of(target), exist_ok=True)
         method(temporary, target)
 

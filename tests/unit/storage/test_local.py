@@ -95,9 +95,9 @@ def test_bytes_are_durable_before_the_name(
         fsync(descriptor)
 
     def record_link(old: Path, new: Path) -> None:
-        """Note the link, and make it."""
-        steps.append("link")
+        """Make the link, and note it if that worked."""
         link(old, new)
+        steps.append("link")
 
     monkeypatch.setattr(os, "fsync", record_fsync)
     monkeypatch.setattr(os, "link", record_link)
