@@ -274,7 +274,8 @@ class Bench:
             table = self._chance.randrange(self._tables)
             change(lake, [table], number)
             trips["warm"].append(_trips(waiting, lambda: lake, table))
-            trips["cold"].append(_trips(waiting, lambda: open_lake(waiting), table))
+            other = self._chance.randrange(self._tables)
+            trips["cold"].append(_trips(waiting, lambda: open_lake(waiting), other))
         for kind, aim in (("warm", 3), ("cold", 9)):
             until_root, until_return = ([trip[i] for trip in trips[kind]] for i in range(2))
             how = (

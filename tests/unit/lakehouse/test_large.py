@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.lakes import memory, new_lake, open_lake
 from trinitylake_spark.format.definitions import serialise
-from trinitylake_spark.format.definitions_pb2 import TableDef
+from trinitylake_spark.format.definitions_pb2 import ActionType, TableDef
 from trinitylake_spark.format.nodefile import NodeFile, encode_node
-from trinitylake_spark.format.paths import root_path
-from trinitylake_spark.testing.counting import CountingStorage
+from trinitylake_spark.format.paths import FLOOR_PATH, HINT_PATH, root_path
+from trinitylake_spark.lakehouse.formats import TableChange
+from trinitylake_spark.testing.counting import Call, CountingStorage
 from trinitylake_spark.tree.rebuild import _build
 from trinitylake_spark.tree.work import Workspace
 
@@ -62,6 +63,7 @@ def _fill(lake: Lakehouse) -> None:
     )
     root = NodeFile(info.to_rows(), top.keys, top.values, children)
     services.storage.create(root_path(1), encode_node(root, order))
+    services.storage.write(HINT_PATH, b"1")
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +104,30 @@ def test_a_namespace_among_many_costs_its_own_nodes(tree: CountingStorage) -> No
     tree.clear()
     assert len(snapshot.tables("n05000")) == TABLES_IN_NAMESPACE
     assert tree.count() == tree.count("read") <= 6
+
+
+def test_a_commit_stands_after_three_round_trips_and_a_cold_one_after_nine(
+    tree: CountingStorage,
+) -> None:
+    """Of 11 calls the first two go side by side, and the next two (``test_versions.py``)."""
+    lake = open_lake(tree)
+    tree.clear()
+    _alter(lake, "cold")
+    until_root = tree.calls[: tree.calls.index(Call("create", root_path(2))) + 1]
+    assert [call.operation for call in until_root] == ["read"] * 9 + ["create"] * 2
+    assert [call.path for call in until_root[:4]] == [
+        *(HINT_PATH, FLOOR_PATH),
+        *(root_path(1), root_path(2)),
+    ]
+    tree.clear()
+    _alter(lake, "warm")
+    warm = [call.operation for call in tree.calls]
+    assert warm == ["read", "create", "create", "read", "write"]
+
+
+def _alter(lake: Lakehouse, state: str) -> None:
+    namespace, name = _place(123_456)
+    with lake.transaction() as tx:
+        definition = tx.table(namespace, name).definition
+        definition.properties["state"] = state
+        tx.change_table(namespace, name, definition, TableChange(ActionType.TABLE_ALTER))
