@@ -60,10 +60,11 @@ class Bench:
         self._report = report
         self._pairs = pairs
         self._chance = random.Random(7)
+        self._plain = self._lake("plain", TABLES)
 
     def run(self) -> None:
         """Measure everything."""
-        lake = self._lake("plain", TABLES)
+        lake = self._plain
         self._history(lake)
         self._beside("pyiceberg metadata commit", 0.25, lake, self._pyiceberg)
         self._beside("Icechunk attribute commit", 2, lake, self._icechunk)
@@ -187,14 +188,15 @@ class Bench:
     def _floor(self) -> Callable[[int], object]:
         """What no catalog of immutable files can do without.
 
-        Read the path (a root and a leaf of 127 keys), change one row, encode both, write leaf and
-        definition, and create the root exclusively.
+        Read the path (our own root and one of its leaves), change one row, encode both, write
+        leaf and definition, and create the root exclusively.
         """
         folder = self._folder / "floor"
         folder.mkdir()
-        node = self._sample_node()
-        _write_new(folder / "leaf", node)
-        _write_new(folder / "root", node)
+        storage = self._plain.services.storage
+        root = self._plain.snapshot().root
+        _write_new(folder / "root", storage.read(root_path(root.version)))
+        _write_new(folder / "leaf", storage.read(root.node.children[0]))
         paths = {"leaf": folder / "leaf", "root": folder / "root"}
         body = definition(0).SerializeToString()
 
@@ -210,11 +212,6 @@ class Bench:
                 _write_new(paths[name], _encode(rows))
 
         return commit
-
-    def _sample_node(self) -> bytes:
-        """Return a root of our own as bytes: as many rows as any node of this layout."""
-        lake = self._lake("sample", TABLES)
-        return lake.services.storage.read(root_path(lake.version))
 
     # --- ours beside ours ------------------------------------------------------------------------
 

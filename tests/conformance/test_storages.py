@@ -29,6 +29,8 @@ class TestLocalWithoutFsync(StorageConformance):
     """A plain path, without forcing anything to disk."""
 
     rounds = 100
+    big = 5 * 2**20
+    many = 10_000
 
     @pytest.fixture
     def storage(self, tmp_path: Path) -> Iterator[Storage]:
@@ -41,6 +43,8 @@ class TestMemory(StorageConformance):
     """``memory://`` as a whole store."""
 
     rounds = 100
+    big = 5 * 2**20
+    many = 10_000
 
     @pytest.fixture
     def storage(self) -> Iterator[Storage]:
