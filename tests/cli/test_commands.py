@@ -240,3 +240,20 @@ def test_every_command_has_a_help_page(run: Callable[..., Result]) -> None:
     ]:
         assert name in overview
         assert "URL" in run(name, "--help").out
+
+
+def test_transactions_shows_what_is_prepared(run: Callable[..., Result], url: str) -> None:
+    """Name, state and changes of each, and what became of those that are over."""
+    assert run("transactions", url, "--json").json == []
+    with Lakehouse.open(url) as lake:
+        for name in ("first", "second"):
+            tx = lake.begin(message="load", author="eva")
+            tx.create_namespace(name)
+            tx.prepare(name)
+        lake.commit_prepared("first")
+    first, second = run("transactions", url, "--json").json
+
+    assert (first["name"], first["state"], first["version"]) == ("first", "committed", 4)
+    assert (second["name"], second["state"], second["version"]) == ("second", "prepared", None)
+    assert second["changes"] == ["CREATE namespace second"]
+    assert "prepared" in run("transactions", url).out

@@ -89,7 +89,7 @@ class Catalog:
         """Call a method for this catalog."""
         return self.bridge.call(method, handle=self.handle, **arguments)
 
-    def procedure(self, name: str, **arguments: Any) -> list[list[Any]]:
+    def procedure(self, name: str, /, **arguments: Any) -> list[list[Any]]:
         """Return the rows of ``CALL system.name(…)``."""
         return self.call("procedure", name=name, arguments=arguments)["rows"]
 

@@ -1,7 +1,8 @@
-"""``log``, ``show``, ``diff`` and ``rollback``: the versions of the lakehouse."""
+"""``log``, ``show``, ``diff``, ``rollback``, ``transactions``: what was and is being done."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,8 +10,11 @@ import click
 from trinitylake_spark.cli.options import parse_time, target_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trinitylake_spark.cli.options import Target
     from trinitylake_spark.cli.output import Output
+    from trinitylake_spark.lakehouse.actions import Change
     from trinitylake_spark.lakehouse.history import VersionInfo
 
 
@@ -82,6 +86,24 @@ def rollback_command(
     output.record({"version": version, "previous_version": previous, "rolled_back_to": goal})
 
 
+@click.command("transactions")
+@target_arguments
+def transactions_command(target: Target, output: Output) -> None:
+    """Show the prepared transactions, and what became of earlier ones."""
+    found = [
+        {**asdict(info), "changes": _changes(info.changes)} for info in target.open().transactions()
+    ]
+    if output.as_json:
+        output.show("", found)
+        return
+    columns = ["name", "state", "version", "author", "message", "expires_at", "changes"]
+    output.rows(columns, [[facts[column] for column in columns] for facts in found])
+
+
+def _changes(changes: Sequence[Change]) -> list[str]:
+    return [f"{each.operation} {each.object} {each.name}".rstrip() for each in changes]
+
+
 def _facts(info: VersionInfo) -> dict[str, Any]:
     """Give a version's facts the names that ``system.versions`` has."""
     return {
@@ -94,7 +116,5 @@ def _facts(info: VersionInfo) -> dict[str, Any]:
         "author": info.author,
         "message": info.message,
         "rolled_back_to": info.rolled_back_to,
-        "changes": [
-            f"{each.operation} {each.object} {each.name}".rstrip() for each in info.changes
-        ],
+        "changes": _changes(info.changes),
     }

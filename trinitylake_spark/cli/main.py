@@ -23,6 +23,7 @@ _COMMANDS = {
     "tree": "tree",
     "rollback": "history",
     "check": "lakehouse",
+    "transactions": "history",
     "set": "lakehouse",
     "doctor": "doctor",
     "spark-conf": "spark",

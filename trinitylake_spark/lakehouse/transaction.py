@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
@@ -204,6 +205,19 @@ class Transaction(Edits):
         reads = self._pending.reads
         self._pending = savepoint.copy()
         self._pending.reads = reads
+
+    def check_commit(self) -> None:
+        """Check whether a commit now would be refused; a later one may be refused all the same.
+
+        Raises:
+            CommitConflictError: it would be, whatever happens later.
+            StorageError: the storage failed; nothing is known.
+        """
+        self._check_open()
+        latest = self._services.finder.latest()
+        if latest.version > self.base.version:
+            with suppress(AlreadyCommitted):
+                self._proposal().follow(latest)
 
     def commit(self) -> int | None:
         """Make all changes visible as one new version; the transaction is over either way.

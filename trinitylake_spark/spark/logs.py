@@ -235,7 +235,8 @@ class Logs:
         if view.definition is None:
             staged = delta.stage_first(context, view.location, data)
             self._store_early(view, staged)
-            transaction.bind_table(namespace, name, staged.definition, _change(view, staged))
+            with view.session.failing_early(transaction):
+                transaction.bind_table(namespace, name, staged.definition, _change(view, staged))
         else:
             shown = view.table()
             base = self._base_definition(transaction, view)
@@ -248,7 +249,8 @@ class Logs:
                 own=frozenset(view.own),
             )
             self._store_early(view, staged)
-            transaction.change_table(namespace, name, staged.definition, _change(view, staged))
+            with view.session.failing_early(transaction):
+                transaction.change_table(namespace, name, staged.definition, _change(view, staged))
         view.show(staged)
         return staged
 
@@ -318,7 +320,8 @@ class Logs:
         if store:
             view.lake.context.warehouse.create_all(change.files)
             change = replace(change, files={})
-        transaction.change_table(namespace, name, staged.definition, change)
+        with view.session.failing_early(transaction):
+            transaction.change_table(namespace, name, staged.definition, change)
         if store:
             view.show(staged.table)
 

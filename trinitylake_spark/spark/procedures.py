@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.errors import InvalidInputError, Kind, NotFoundError
-from trinitylake_spark.spark.reports import answer, micros
+from trinitylake_spark.lakehouse.prepared import PreparedTransactions
+from trinitylake_spark.spark.reports import (
+    CHANGES,
+    TRANSACTIONS,
+    answer,
+    changes_column,
+    micros,
+    transaction_row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,10 +124,6 @@ def _show_transaction(session: Session, _: Mapping[str, Any]) -> _Rows:
     if transaction is None:
         return []
     began = _EPOCH + timedelta(milliseconds=transaction.began_at_millis)
-    changes = [
-        {"object": change.object, "name": change.name, "operation": change.operation}
-        for change in transaction.changes()
-    ]
     return [
         [
             transaction.id,
@@ -128,9 +132,34 @@ def _show_transaction(session: Session, _: Mapping[str, Any]) -> _Rows:
             transaction.base.version,
             transaction.message,
             micros(began),
-            changes,
+            changes_column(transaction.changes()),
         ]
     ]
+
+
+def _prepare_transaction(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    name = arguments["name"]
+    return [[name, session.prepare(name)]]
+
+
+def _resume_transaction(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    transaction = session.resume(arguments["name"])
+    return [[transaction.id, transaction.base.version]]
+
+
+def _commit_prepared(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    session.require_no_transaction("COMMIT PREPARED")
+    prepared = PreparedTransactions(session.lake.lakehouse.services)
+    return [list(prepared.commit(arguments["name"]))]
+
+
+def _rollback_prepared(session: Session, arguments: Mapping[str, Any]) -> _Rows:
+    session.require_no_transaction("ROLLBACK PREPARED")
+    return [[session.lake.lakehouse.rollback_prepared(arguments["name"], author=session.author)]]
+
+
+def _show_transactions(session: Session, _: Mapping[str, Any]) -> _Rows:
+    return [list(transaction_row(info)) for info in session.lake.lakehouse.transactions()]
 
 
 def _commit_status(session: Session, arguments: Mapping[str, Any]) -> _Rows:
@@ -174,7 +203,9 @@ def _check(session: Session, arguments: Mapping[str, Any]) -> _Rows:
     return [[problem.path, problem.rule, problem.found] for problem in report.problems]
 
 
-_CHANGES = "ARRAY<STRUCT<object: STRING, name: STRING, operation: STRING>>"
+_NAME = (Parameter("name", required=True),)
+_BEGUN = (("transaction_id", "STRING"), ("version", "BIGINT"))
+_COMMITTED = (("version", "BIGINT"), ("transaction_id", "STRING"))
 _ROLLED_BACK = (
     ("version", "BIGINT"),
     ("previous_version", "BIGINT"),
@@ -183,10 +214,10 @@ _ROLLED_BACK = (
 _PROCEDURES: Mapping[str, Procedure] = {
     "begin": Procedure(
         (Parameter("isolation"), Parameter("message"), Parameter("idempotency_key")),
-        (("transaction_id", "STRING"), ("version", "BIGINT")),
+        _BEGUN,
         _begin,
     ),
-    "commit": Procedure((), (("version", "BIGINT"), ("transaction_id", "STRING")), _commit),
+    "commit": Procedure((), _COMMITTED, _commit),
     "rollback": Procedure((), (("transaction_id", "STRING"),), _rollback),
     "show_transaction": Procedure(
         (),
@@ -197,10 +228,17 @@ _PROCEDURES: Mapping[str, Procedure] = {
             ("base_version", "BIGINT"),
             ("message", "STRING"),
             ("began_at", "TIMESTAMP"),
-            ("changes", _CHANGES),
+            ("changes", CHANGES),
         ),
         _show_transaction,
     ),
+    "prepare_transaction": Procedure(
+        _NAME, (("name", "STRING"), ("transaction_id", "STRING")), _prepare_transaction
+    ),
+    "resume_transaction": Procedure(_NAME, _BEGUN, _resume_transaction),
+    "commit_prepared": Procedure(_NAME, _COMMITTED, _commit_prepared),
+    "rollback_prepared": Procedure(_NAME, (("transaction_id", "STRING"),), _rollback_prepared),
+    "show_transactions": Procedure((), TRANSACTIONS, _show_transactions),
     "commit_status": Procedure(
         (Parameter("transaction_id", required=True),),
         (("status", "STRING"), ("version", "BIGINT")),

@@ -10,16 +10,32 @@ from trinitylake_spark.errors import Kind, NotFoundError
 from trinitylake_spark.lakehouse.properties import all_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from trinitylake_spark.lakehouse.actions import Change
     from trinitylake_spark.lakehouse.history import VersionInfo
+    from trinitylake_spark.lakehouse.prepared import PreparedInfo
     from trinitylake_spark.spark.sessions import Session
 
 Column = tuple[str, str]
 """Name and type as in Spark's DDL."""
 
-_CHANGES = "ARRAY<STRUCT<object: STRING, name: STRING, operation: STRING>>"
+CHANGES = "ARRAY<STRUCT<object: STRING, name: STRING, operation: STRING>>"
+TRANSACTIONS: Sequence[Column] = (
+    ("name", "STRING"),
+    ("transaction_id", "STRING"),
+    ("state", "STRING"),
+    ("version", "BIGINT"),
+    ("isolation_level", "STRING"),
+    ("base_version", "BIGINT"),
+    ("author", "STRING"),
+    ("message", "STRING"),
+    ("began_at", "TIMESTAMP"),
+    ("expires_at", "TIMESTAMP"),
+    ("changes", CHANGES),
+)
+"""What is shown of prepared transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +106,36 @@ def _version_row(info: VersionInfo) -> Sequence[Any]:
         info.author,
         info.message,
         info.rolled_back_to,
-        [
-            {"object": change.object, "name": change.name, "operation": change.operation}
-            for change in info.changes
-        ],
+        changes_column(info.changes),
+    ]
+
+
+def _transactions(session: Session) -> Iterator[Sequence[Any]]:
+    return (transaction_row(info) for info in session.lake.lakehouse.transactions())
+
+
+def transaction_row(info: PreparedInfo) -> Sequence[Any]:
+    """Return what is known of a prepared transaction as a row of ``TRANSACTIONS``."""
+    return [
+        info.name,
+        info.transaction_id,
+        info.state,
+        info.version,
+        info.isolation_level,
+        info.base_version,
+        info.author,
+        info.message,
+        micros(info.began_at),
+        micros(info.expires_at),
+        changes_column(info.changes),
+    ]
+
+
+def changes_column(changes: Iterable[Change]) -> list[dict[str, str]]:
+    """Return changes as Spark holds them."""
+    return [
+        {"object": change.object, "name": change.name, "operation": change.operation}
+        for change in changes
     ]
 
 
@@ -114,9 +156,10 @@ _REPORTS = {
             ("author", "STRING"),
             ("message", "STRING"),
             ("rolled_back_to", "BIGINT"),
-            ("changes", _CHANGES),
+            ("changes", CHANGES),
         ),
         _versions,
     ),
+    "transactions": Report(TRANSACTIONS, _transactions),
     "properties": Report((("key", "STRING"), ("value", "STRING")), _properties),
 }

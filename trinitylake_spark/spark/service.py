@@ -84,6 +84,7 @@ class EngineService:
             arguments["catalog"],
             arguments.get("isolation"),
             arguments.get("author") or "",
+            fail_fast=bool(arguments.get("fail_fast")),
         )
         with self._lock:
             self._sessions[session.handle] = session

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from trinitylake_spark.commit.rerun import reruns
-from trinitylake_spark.errors import Kind, TransactionStateError, TrinityLakeError
+from trinitylake_spark.errors import (
+    CommitConflictError,
+    Kind,
+    TransactionStateError,
+    TrinityLakeError,
+)
 from trinitylake_spark.lakehouse.transaction import TransactionState
 from trinitylake_spark.spark.undo import Undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from trinitylake_spark.lakehouse.snapshot import Snapshot
     from trinitylake_spark.lakehouse.transaction import Transaction
@@ -44,16 +49,25 @@ class Session:
         catalog: the catalog's name in SQL.
         isolation: level of its transactions, or None for the lakehouse's own.
         author: who commits.
+        fail_fast: a statement of a transaction fails if COMMIT would be refused already.
     """
 
     def __init__(
-        self, handle: str, lake: Lake, catalog: str, isolation: str | None, author: str
+        self,
+        handle: str,
+        lake: Lake,
+        catalog: str,
+        isolation: str | None,
+        author: str,
+        *,
+        fail_fast: bool = False,
     ) -> None:
         self.handle = handle
         self.lake = lake
         self.catalog = catalog
         self.isolation = isolation
         self.author = author
+        self._fail_fast = fail_fast
         self.transaction: Transaction | None = None
         self.undo = Undo()
         """What the statements of the open transaction can be taken back to."""
@@ -107,6 +121,7 @@ class Session:
                 savepoint = self.transaction.savepoint()
                 try:
                     work(self.transaction)
+                    self.refuse_early()
                 except TrinityLakeError:
                     self.transaction.rollback_to(savepoint)
                     raise
@@ -120,6 +135,33 @@ class Session:
         version: int | None = reruns(self.lake.lakehouse.services.clock)(once)
         return version
 
+    @contextmanager
+    def failing_early(self, transaction: Transaction) -> Iterator[None]:
+        """Undo the block's work if the open transaction can then no longer commit (fail-fast).
+
+        Raises:
+            CommitConflictError: it cannot; it is still open, without the block's work.
+        """
+        if not self._fail_fast or transaction is not self.transaction:
+            yield
+            return
+        savepoint = transaction.savepoint()
+        yield
+        try:
+            transaction.check_commit()
+        except CommitConflictError:
+            transaction.rollback_to(savepoint)
+            raise
+
+    def refuse_early(self) -> None:
+        """Fail if COMMIT would be refused (fail-fast), at best before anything is computed.
+
+        Raises:
+            CommitConflictError: it would be.
+        """
+        if self._fail_fast and self.transaction is not None:
+            self.transaction.check_commit()
+
     # --- BEGIN … COMMIT --------------------------------------------------------------------------
 
     def begin(
@@ -132,14 +174,7 @@ class Session:
             InvalidInputError: an isolation level that does not exist.
         """
         with self.lock:
-            if self.transaction is not None:
-                raise TransactionStateError(
-                    f"Transaction {self.transaction.id} is open on catalog '{self.catalog}' in"
-                    " this session. COMMIT or ROLLBACK it first; transactions do not nest.",
-                    kind=Kind.TRANSACTION_ACTIVE,
-                    catalog=self.catalog,
-                    transaction_id=self.transaction.id,
-                )
+            self._require_none()
             self.transaction = self.lake.lakehouse.begin(
                 isolation=isolation or self.isolation,
                 author=self.author,
@@ -163,6 +198,31 @@ class Session:
         with self.lock:
             transaction = self._take("COMMIT")
             return transaction.commit(), transaction.id
+
+    def prepare(self, name: str) -> str:
+        """Store the open transaction under a name and let go of it; return its id.
+
+        Raises:
+            TransactionStateError: kind ``NO_TRANSACTION``, or what ``Transaction.prepare`` raises;
+                the transaction is still open then.
+        """
+        with self.lock:
+            transaction = self._settled("PREPARE TRANSACTION")
+            transaction.prepare(name)
+            self.transaction = None
+            return transaction.id
+
+    def resume(self, name: str) -> Transaction:
+        """Make a prepared transaction the open one.
+
+        Raises:
+            TransactionStateError: kind ``TRANSACTION_ACTIVE``, or what ``Lakehouse.resume`` raises.
+        """
+        with self.lock:
+            self._require_none()
+            self.transaction = self.lake.lakehouse.resume(name)
+            self.undo = Undo()
+            return self.transaction
 
     def expect_entry(self, view: str, statement: str | None, target: tuple[str, str]) -> None:
         """Note that a statement of the open transaction is going to write to a table.
@@ -196,7 +256,7 @@ class Session:
             if self.undo.undo(statement, transaction):
                 transaction.note_read(*target)
             else:
-                transaction.abort()
+                transaction.release()
 
     def rollback(self) -> str:
         """Undo the open transaction; return its id.
@@ -211,11 +271,11 @@ class Session:
             return transaction.id
 
     def close(self) -> None:
-        """End the session: what it did not commit is rolled back."""
+        """End the session: what it did not commit is rolled back; what was prepared stays so."""
         with self.lock:
             if self.transaction is not None:
                 with suppress(TrinityLakeError):
-                    self.rollback()
+                    self._take("ROLLBACK").release()
             self._statements.clear()
 
     def require_no_transaction(self, what: str) -> None:
@@ -233,8 +293,25 @@ class Session:
                 transaction_id=self.transaction.id,
             )
 
+    def _require_none(self) -> None:
+        if self.transaction is not None:
+            raise TransactionStateError(
+                f"Transaction {self.transaction.id} is open on catalog '{self.catalog}' in this"
+                " session. COMMIT or ROLLBACK it first; transactions do not nest.",
+                kind=Kind.TRANSACTION_ACTIVE,
+                catalog=self.catalog,
+                transaction_id=self.transaction.id,
+            )
+
     def _take(self, what: str) -> Transaction:
-        transaction, self.transaction = self.transaction, None
+        """Return the open transaction, which is the session's no longer."""
+        transaction = self._settled(what)
+        self.transaction = None
+        return transaction
+
+    def _settled(self, what: str) -> Transaction:
+        """Return the open transaction, with all reads of its statements taken down."""
+        transaction = self.transaction
         if transaction is None:
             raise TransactionStateError(
                 f"{what} without a transaction: catalog '{self.catalog}' has none open in this"

@@ -105,6 +105,7 @@ class Tables:
             raise InvalidInputError(f"There is no mode {mode!r}.", mode=mode)
         _refuse_reserved(target, writing=True)
         with session.lock:
+            session.refuse_early()
             catalog = session.view_of(statement)
             exists = catalog.has_table(*target)
             if exists and mode != _CREATE:
@@ -207,6 +208,7 @@ class Tables:
         self, session: Session, statement: str | None, target: tuple[str, str]
     ) -> dict[str, Any]:
         with session.lock:
+            session.refuse_early()
             catalog = session.view_of(statement)
             # What the statement reads of its target is in its log entry: no read of its own.
             entry = catalog.table(*target, record=False)

@@ -68,6 +68,12 @@ final class Catalogs {
                 : "Which catalog? Choose with USE: " + String.join(", ", ours) + "."));
   }
 
+  /** The catalog that {@link #ofTransaction} names. */
+  static TrinityLakeCatalog forTransaction(SparkSession spark) {
+    return (TrinityLakeCatalog)
+        spark.sessionState().catalogManager().catalog(ofTransaction(spark));
+  }
+
   /** Whether a name as it was written means something in a catalog of ours. */
   static boolean isOurs(SparkSession spark, Seq<String> parts) {
     CatalogManager manager = spark.sessionState().catalogManager();

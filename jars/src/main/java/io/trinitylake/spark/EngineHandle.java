@@ -75,8 +75,10 @@ final class EngineHandle {
       ObjectNode arguments = Json.object().put("name", name);
       arguments.set("arguments", values);
       JsonNode result = call("procedure", arguments);
-      if (name.equals("begin")) {
+      if (name.equals("begin") || name.equals("resume_transaction")) {
         setInTransaction(true);
+      } else if (name.equals("prepare_transaction")) {
+        setInTransaction(false);
       }
       return result;
     } finally {

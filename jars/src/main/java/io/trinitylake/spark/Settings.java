@@ -35,6 +35,7 @@ final class Settings {
     arguments.put("root", options.get("root"));
     arguments.put("warehouse", options.get("warehouse"));
     arguments.put("isolation", options.get("isolation-level"));
+    arguments.put("fail_fast", options.getBoolean("fail-fast", false));
     arguments.put("create", options.getBoolean("create", false));
     arguments.put("author", options.getOrDefault("author", spark.sparkContext().sparkUser()));
     ObjectNode storage = arguments.putObject("storage");

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
-/** Runs before the first table of an analysis is loaded, and changes nothing. */
+/** Runs before the first table of an analysis is loaded; only blocks become something else. */
 final class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession spark;
 
@@ -19,6 +19,9 @@ final class StatementRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
+    if (plan instanceof AtomicBlock block) {
+      return block.run(spark);
+    }
     StatementScope.analysing(plan, spark);
     if (plan instanceof CloneTableStatement clone
         && (namesOurs(clone.source()) || namesOurs(clone.target()))) {

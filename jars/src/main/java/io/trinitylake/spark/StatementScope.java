@@ -61,6 +61,12 @@ final class StatementScope {
     }
   }
 
+  /** The analysis on this thread is about to run statements, which are statements of their own. */
+  static void leaving() {
+    AnalysisContext.reset();
+    CURRENT.remove();
+  }
+
   /** An analysis runs its first rules on {@code plan}: a new statement, unless it is nested. */
   static void analysing(LogicalPlan plan, SparkSession spark) {
     AnalysisContext analysisContext = AnalysisContext.get();

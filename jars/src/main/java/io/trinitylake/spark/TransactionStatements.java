@@ -1,6 +1,8 @@
 package io.trinitylake.spark;
 
+import java.util.Locale;
 import java.util.Optional;
+import java.util.StringJoiner;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -23,6 +25,9 @@ final class TransactionStatements {
               + "(?:\\s+COMMENT\\s+"
               + LITERAL
               + ")?"
+              + "(?:\\s+IDEMPOTENCY\\s+KEY\\s+"
+              + LITERAL
+              + ")?"
               + NOISE
               + ";?"
               + NOISE,
@@ -31,7 +36,18 @@ final class TransactionStatements {
       Pattern.compile(
           NOISE + "(COMMIT|ROLLBACK)(?:\\s+(?:TRANSACTION|WORK))?" + NOISE + ";?" + NOISE, FLAGS);
   private static final Pattern SHOW =
-      Pattern.compile(NOISE + "SHOW\\s+TRANSACTION" + NOISE + ";?" + NOISE, FLAGS);
+      Pattern.compile(NOISE + "SHOW\\s+TRANSACTION(S?)" + NOISE + ";?" + NOISE, FLAGS);
+  private static final Pattern PREPARED =
+      Pattern.compile(
+          NOISE
+              + "(PREPARE\\s+TRANSACTION|COMMIT\\s+PREPARED|ROLLBACK\\s+PREPARED)\\s+"
+              + LITERAL
+              + NOISE
+              + ";?"
+              + NOISE,
+          FLAGS);
+  private static final Pattern ATOMIC =
+      Pattern.compile(NOISE + "(?:[A-Z_][A-Z0-9_]*\\s*:\\s*)?BEGIN(\\s+ATOMIC)\\s.*", FLAGS);
 
   private TransactionStatements() {}
 
@@ -44,21 +60,44 @@ final class TransactionStatements {
   static Optional<String> toCall(String sql) {
     Matcher begin = BEGIN.matcher(sql);
     if (begin.matches()) {
-      StringBuilder arguments = new StringBuilder();
+      StringJoiner arguments = new StringJoiner(", ", "begin(", ")");
       if (begin.group(1) != null) {
-        arguments.append("isolation => '").append(begin.group(1).replaceAll("\\s+", " "));
-        arguments.append("'");
+        arguments.add("isolation => '" + begin.group(1).replaceAll("\\s+", " ") + "'");
       }
       if (begin.group(2) != null) {
-        arguments.append(arguments.isEmpty() ? "" : ", ").append("message => ");
-        arguments.append(begin.group(2));
+        arguments.add("message => " + begin.group(2));
       }
-      return Optional.of("begin(" + arguments + ")");
+      if (begin.group(3) != null) {
+        arguments.add("idempotency_key => " + begin.group(3));
+      }
+      return Optional.of(arguments.toString());
     }
     Matcher end = END.matcher(sql);
     if (end.matches()) {
-      return Optional.of(end.group(1).toLowerCase(java.util.Locale.ROOT) + "()");
+      return Optional.of(end.group(1).toLowerCase(Locale.ROOT) + "()");
     }
-    return SHOW.matcher(sql).matches() ? Optional.of("show_transaction()") : Optional.empty();
+    Matcher prepared = PREPARED.matcher(sql);
+    if (prepared.matches()) {
+      String procedure = prepared.group(1).toLowerCase(Locale.ROOT).replaceAll("\\s+", "_");
+      return Optional.of(procedure + "(" + prepared.group(2) + ")");
+    }
+    Matcher show = SHOW.matcher(sql);
+    return show.matches()
+        ? Optional.of("show_transaction" + show.group(1).toLowerCase(Locale.ROOT) + "()")
+        : Optional.empty();
+  }
+
+  /**
+   * The block that {@code BEGIN ATOMIC … END} puts into a transaction, as Spark's grammar has it.
+   *
+   * @return the text without {@code ATOMIC}, of the same length; empty if it is no such block
+   */
+  static Optional<String> atomicBlock(String sql) {
+    Matcher atomic = ATOMIC.matcher(sql);
+    if (!atomic.matches()) {
+      return Optional.empty();
+    }
+    String blank = " ".repeat(atomic.end(1) - atomic.start(1));
+    return Optional.of(sql.substring(0, atomic.start(1)) + blank + sql.substring(atomic.end(1)));
   }
 }

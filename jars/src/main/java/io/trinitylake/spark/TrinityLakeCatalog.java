@@ -79,6 +79,11 @@ public final class TrinityLakeCatalog
     return engine.isInTransaction();
   }
 
+  /** Runs {@code begin}, {@code commit} or {@code rollback}. */
+  void transaction(String procedure) {
+    engine.procedure(procedure, Json.object());
+  }
+
   // --- namespaces -------------------------------------------------------------------------------
 
   @Override

@@ -1,6 +1,7 @@
 package io.trinitylake.spark;
 
 import io.delta.sql.parser.DeltaSqlParser;
+import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
@@ -23,17 +24,30 @@ final class TrinityLakeSqlParser extends DelegatingParser {
 
   @Override
   public LogicalPlan parsePlan(String sql) throws ParseException {
+    Optional<String> block = TransactionStatements.atomicBlock(sql);
+    if (block.isPresent()) {
+      return AtomicBlock.of(delegate.parsePlan(block.get()));
+    }
     return delegate.parsePlan(rewritten(sql));
   }
 
   @Override
   public LogicalPlan parsePlanWithParameters(String sql, ParameterContext parameters)
       throws ParseException {
+    Optional<String> block = TransactionStatements.atomicBlock(sql);
+    if (block.isPresent()) {
+      return AtomicBlock.of(parsedWithParameters(block.get(), parameters));
+    }
+    return parsedWithParameters(rewritten(sql), parameters);
+  }
+
+  private LogicalPlan parsedWithParameters(String sql, ParameterContext parameters)
+      throws ParseException {
     if (delegate instanceof DeltaSqlParser delta) {
       ParserInterface bound = new ParameterParser(delta.delegate(), parameters);
-      return new DeltaSqlParser(bound).parsePlan(rewritten(sql));
+      return new DeltaSqlParser(bound).parsePlan(sql);
     }
-    return delegate.parsePlanWithParameters(rewritten(sql), parameters);
+    return delegate.parsePlanWithParameters(sql, parameters);
   }
 
   private String rewritten(String sql) {

@@ -1,0 +1,166 @@
+"""``BEGIN ATOMIC … END``: a script of Spark's that is one transaction."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.driver import wait_until
+from tests.support.spark_rows import fails, one, rows, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def _no_transaction_left(spark: SparkSession) -> Iterator[None]:
+    yield
+    if spark.sql("SHOW TRANSACTION").count():
+        spark.sql("ROLLBACK")
+
+
+def test_all_of_it(spark: SparkSession, other: SparkSession, table: str) -> None:
+    """Many statements, one version; they see each other's work; the last query's rows come back."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    before = version(spark)
+    answer = spark.sql(f"""
+        -- a block
+        BEGIN ATOMIC
+          DECLARE i INT DEFAULT 0;
+          CREATE TABLE {table}_log AS SELECT 'begun' AS what;
+          WHILE i < 3 DO
+            SET i = i + 1;
+            INSERT INTO {table} VALUES (i);
+          END WHILE;
+          IF (SELECT sum(a) FROM {table}) = 6 THEN
+            INSERT INTO {table}_log VALUES ('summed');
+          END IF;
+          UPDATE {table} SET a = a * 10 WHERE a = 3;
+          SELECT sum(a) AS total FROM {table};
+        END;
+    """)
+    assert [tuple(row) for row in answer.collect()] == [(33,)]
+    assert answer.columns == ["total"]
+    assert version(spark) == before + 1
+    for session in (spark, other):
+        assert rows(session, f"SELECT * FROM {table}") == [(1,), (2,), (30,)]
+        assert rows(session, f"SELECT * FROM {table}_log") == [("begun",), ("summed",)]
+    assert spark.sql("SHOW TRANSACTION").count() == 0
+
+
+def test_nothing_of_it(spark: SparkSession, other: SparkSession, table: str) -> None:
+    """An error inside rolls everything back and surfaces as it is, whatever raised it."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT positive CHECK (a > 0)")
+    before = version(spark)
+    for bad, condition, state in (
+        (f"INSERT INTO {table} SELECT 1 / id FROM range(1)", "DIVIDE_BY_ZERO", "22012"),
+        (f"SELECT * FROM {table}_nothing", "TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+        (f"CREATE TABLE {table} (b INT)", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
+        ("SELECT raise_error('mine')", "USER_RAISED_EXCEPTION", "P0001"),
+        ("CALL lake.system.set_property('order', '1')", "TRINITYLAKE_INVALID_ARGUMENT", "22023"),
+    ):
+        block = f"BEGIN ATOMIC CREATE TABLE {table}_x (a INT); INSERT INTO {table} VALUES (1);"
+        with fails(condition, state):
+            spark.sql(f"{block} {bad}; END")
+        assert spark.sql("SHOW TRANSACTION").count() == 0
+    with pytest.raises(Exception, match="positive"):
+        spark.sql(
+            f"BEGIN ATOMIC INSERT INTO {table} VALUES (1); INSERT INTO {table} VALUES (-1); END"
+        )
+    assert spark.sql("SHOW TRANSACTION").count() == 0
+    for session in (spark, other):
+        assert version(session) == before
+        assert rows(session, f"SELECT * FROM {table}") == []
+        with fails("TABLE_OR_VIEW_NOT_FOUND"):
+            session.sql(f"SELECT * FROM {table}_x")
+
+
+def test_an_error_that_the_block_handles(spark: SparkSession, table: str) -> None:
+    """A handler inside decides: what the block did is committed, without the failed statement."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql(f"""
+        BEGIN ATOMIC
+          DECLARE EXIT HANDLER FOR TABLE_OR_VIEW_NOT_FOUND
+            BEGIN INSERT INTO {table} VALUES (-1); END;
+          INSERT INTO {table} VALUES (1);
+          INSERT INTO {table} SELECT * FROM {table}_nothing;
+          INSERT INTO {table} VALUES (2);
+        END
+    """)
+    assert rows(spark, f"SELECT * FROM {table}") == [(-1,), (1,)]
+
+
+def test_a_conflict_refuses_all_of_it(spark: SparkSession, other: SparkSession, table: str) -> None:
+    """Its statements see one version; if COMMIT is refused the block fails with that."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    block = f"""
+        BEGIN ATOMIC
+          CREATE TABLE {table}_before AS SELECT count(*) AS n FROM {table};
+          CREATE TABLE {table}_slow AS SELECT java_method('java.lang.Thread', 'sleep', 4000L) AS x;
+          CREATE TABLE {table}_after AS SELECT count(*) AS n FROM {table};
+          UPDATE {table} SET a = 2;
+        END
+    """
+    other.sql("BEGIN")
+    other.sql(f"UPDATE {table} SET a = 3")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: spark.sql(block))
+        assert wait_until(lambda: _changes(spark) == 1, 60)
+        other.sql("COMMIT")
+        with fails("TRINITYLAKE_COMMIT_CONFLICT", "40001"):
+            running.result()
+    assert rows(spark, f"SELECT * FROM {table}") == [(3,)]
+    for name in ("before", "slow", "after"):
+        with fails("TABLE_OR_VIEW_NOT_FOUND"):
+            spark.sql(f"SELECT * FROM {table}_{name}")
+    assert spark.sql("SHOW TRANSACTION").count() == 0
+
+
+def _changes(spark: SparkSession) -> int:
+    """How many tables the session's open transaction has changed."""
+    return sum(len(row["changes"]) for row in spark.sql("SHOW TRANSACTION").collect())
+
+
+def test_parameters(spark: SparkSession, table: str) -> None:
+    """Named and positional parameters are bound inside."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql(f"BEGIN ATOMIC INSERT INTO {table} VALUES (:x); END", {"x": 5})
+    spark.sql(f"BEGIN ATOMIC INSERT INTO {table} VALUES (?); END", [6])
+    assert rows(spark, f"SELECT * FROM {table}") == [(5,), (6,)]
+
+
+def test_out_of_place(spark: SparkSession, table: str) -> None:
+    """Inside a transaction it is refused, and that transaction goes on."""
+    spark.sql("BEGIN")
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    with fails("TRINITYLAKE_TRANSACTION_ACTIVE", "25001"):
+        spark.sql(f"BEGIN ATOMIC INSERT INTO {table} VALUES (1); END")
+    assert rows(spark, f"SELECT * FROM {table}") == []
+    spark.sql("COMMIT")
+    insert = f"INSERT INTO {table} VALUES (1)"
+    for text, condition in (
+        (f"BEGIN ATOMIC {insert}", "PARSE_SYNTAX_ERROR"),
+        (f"BEGIN ATOMIC {insert}; COMMIT; END", "INVALID_STATEMENT_OR_CLAUSE"),
+        (f"BEGIN ATOMIC BEGIN ATOMIC {insert}; END; END", "PARSE_SYNTAX_ERROR"),
+    ):
+        with fails(condition):
+            spark.sql(text)
+    assert one(spark, f"SELECT count(*) FROM {table}") == 0
+
+
+def test_plain_blocks_are_sparks(spark: SparkSession, table: str) -> None:
+    """BEGIN … END without ATOMIC commits statement by statement, as Spark's scripts do."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    before = version(spark)
+    with fails("DIVIDE_BY_ZERO"):
+        spark.sql(f"BEGIN INSERT INTO {table} VALUES (1); SELECT 1 / 0; END")
+    assert rows(spark, f"SELECT * FROM {table}") == [(1,)]
+    spark.sql(f"BEGIN NOT ATOMIC INSERT INTO {table} VALUES (2); END")
+    assert version(spark) == before + 2
