@@ -60,7 +60,11 @@ def test_nothing_of_it(spark: SparkSession, other: SparkSession, table: str) -> 
     spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT positive CHECK (a > 0)")
     before = version(spark)
     for bad, condition, state in (
-        (f"INSERT INTO {table} SELECT 1 / id FROM range(1)", "DIVIDE_BY_ZERO", "22012"),
+        (
+            f"INSERT INTO {table} SELECT CAST(1 DIV id AS INT) FROM range(1)",
+            "DIVIDE_BY_ZERO",
+            "22012",
+        ),
         (f"SELECT * FROM {table}_nothing", "TABLE_OR_VIEW_NOT_FOUND", "42P01"),
         (f"CREATE TABLE {table} (b INT)", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
         ("SELECT raise_error('mine')", "USER_RAISED_EXCEPTION", "P0001"),

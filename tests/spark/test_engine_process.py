@@ -162,3 +162,20 @@ def test_it_refuses_strangers(engine: Any) -> None:
         assert reader.readline() == "!yv\n"
         assert "rollback_to_version" in reader.readline()
     assert process.poll() is None
+
+
+def test_the_engine_dies_with_a_resumed_transaction(spark: SparkSession, table: str) -> None:
+    """What was done since is lost, and said so; what was prepared is still there."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql("BEGIN")
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+    spark.sql("PREPARE TRANSACTION 'survivor'")
+    kill_the_engine()
+    spark.sql("CALL lake.system.resume_transaction('survivor')")
+    spark.sql(f"INSERT INTO {table} VALUES (2)")
+    kill_the_engine()
+    with fails("TRINITYLAKE_ENGINE", "58000"):
+        spark.sql("COMMIT")
+    assert rows(spark, f"SELECT * FROM {table}") == []
+    spark.sql("COMMIT PREPARED 'survivor'")
+    assert rows(spark, f"SELECT * FROM {table}") == [(1,)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.driver import wait_until
 from tests.support.spark_rows import fails, one, rows, version
 
 if TYPE_CHECKING:
@@ -176,3 +177,30 @@ def test_fail_fast(
     with fails("TRINITYLAKE_COMMIT_CONFLICT", "40001") as caught:
         session.sql("COMMIT")
     assert f"{table}_a".removeprefix("lake.") in str(caught.value)
+
+
+def test_expired(new_session: Callable[..., SparkSession], root: str) -> None:
+    """Too old to commit, open or prepared: refused by name, nothing committed, the name is free."""
+    session = new_session(root + "-short")
+    session.sql("USE lake")
+    session.sql("CREATE NAMESPACE lake.db")
+    session.sql("CREATE TABLE lake.db.t (a INT)")
+    session.sql("CALL lake.system.set_property('txn_ttl_millis', '1')")
+    session.sql("BEGIN")
+    session.sql("INSERT INTO lake.db.t VALUES (1)")
+    with fails("TRINITYLAKE_TRANSACTION_EXPIRED", "25P04"):
+        session.sql("PREPARE TRANSACTION 'late'")
+    with fails("TRINITYLAKE_TRANSACTION_EXPIRED", "25P04"):
+        session.sql("COMMIT")
+    assert session.sql("SHOW TRANSACTION").count() == 0
+    session.sql("CALL lake.system.set_property('txn_ttl_millis', '15000')")
+    session.sql("BEGIN")
+    session.sql("INSERT INTO lake.db.t VALUES (2)")
+    session.sql("PREPARE TRANSACTION 'late'")
+    states = "SELECT state FROM lake.system.transactions"
+    assert wait_until(lambda: rows(session, states) == [("expired",)], 60)
+    for statement in ("COMMIT PREPARED 'late'", "CALL lake.system.resume_transaction('late')"):
+        with fails("TRINITYLAKE_TRANSACTION_EXPIRED", "25P04"):
+            session.sql(statement)
+    session.sql("ROLLBACK PREPARED 'late'")
+    assert rows(session, "SELECT * FROM lake.db.t") == []

@@ -18,7 +18,7 @@ from trinitylake_spark.format.nodefile import decode_node
 from trinitylake_spark.format.system import Isolation, parse_root_info
 from trinitylake_spark.lakehouse.actions import describe_changes, parse_actions
 from trinitylake_spark.lakehouse.committing import Commit
-from trinitylake_spark.lakehouse.history import CommitState, find_transaction, roots_down
+from trinitylake_spark.lakehouse.history import roots_down
 from trinitylake_spark.lakehouse.maintenance import RevocationProposal
 from trinitylake_spark.lakehouse.preparation import Preparation
 from trinitylake_spark.lakehouse.proposal import (
@@ -215,17 +215,23 @@ class PreparedTransactions:
         """
         latest = self._services.finder.latest()
         transaction_id, base = record.definition.id, record.base_version
-        for root in roots_down(self._services.finder, latest, above=base):
-            if root.info.txn_id == transaction_id:
-                with suppress(TrinityLakeError):
-                    self._records.follow(record, COMMITTED, version=root.version)
-                raise committed_already(transaction_id, root.version)
-            if root.info.revoked_txn == transaction_id:
-                return latest, True
+        root = self._last_word(record, latest)
+        if root is not None and root.info.txn_id == transaction_id:
+            with suppress(TrinityLakeError):
+                self._records.follow(record, COMMITTED, version=root.version)
+            raise committed_already(transaction_id, root.version)
         floor = self._services.finder.floor()
-        if base < floor:
+        if root is None and base < floor:
             raise base_expired(transaction_id, base, floor)
-        return latest, False
+        return latest, root is not None
+
+    def _last_word(self, record: Record, latest: Root) -> Root | None:
+        """Return the root that is the transaction's work, or that revoked it, if there is one."""
+        mine = record.definition.id
+        for root in roots_down(self._services.finder, latest, above=record.base_version):
+            if mine in (root.info.txn_id, root.info.revoked_txn):
+                return root
+        return None
 
     def _revoke(self, record: Record, latest: Root, author: str) -> None:
         """Make a version that whoever may still be committing the transaction has to follow."""
@@ -266,10 +272,9 @@ class PreparedTransactions:
     def _state(self, record: Record) -> tuple[str, int | None]:
         """Say what a record means now; whether a commit went through is in the versions."""
         if record.state == COMMITTING:
-            finder = self._services.finder
-            found = find_transaction(finder, record.definition.id, finder.latest())
-            if found.state is CommitState.COMMITTED:
-                return _STATES[COMMITTED], found.version
+            root = self._last_word(record, self._services.finder.latest())
+            if root is not None and root.info.txn_id == record.definition.id:
+                return _STATES[COMMITTED], root.version
         if not record.is_over and record.expired(self._services.clock.now_millis()):
             return _EXPIRED, None
         return _STATES[record.state], record.version
