@@ -54,6 +54,58 @@ def test_all_of_it(spark: SparkSession, other: SparkSession, table: str) -> None
     assert spark.sql("SHOW TRANSACTION").count() == 0
 
 
+def test_each_statement_is_one_of_its_own(spark: SparkSession, table: str) -> None:
+    """Queries, changes and ALTER in any order, each loaded as its own kind asks."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT CAST(id AS INT) AS a FROM range(3)")
+    answer = spark.sql(f"""
+        BEGIN ATOMIC
+          SELECT count(*) FROM {table};
+          UPDATE {table} SET a = 10 WHERE a = 0;
+          SELECT sum(a) FROM {table};
+          ALTER TABLE {table} ADD COLUMNS (b STRING);
+          DELETE FROM {table} WHERE a = 1;
+          SELECT max(a) FROM {table};
+          MERGE INTO {table} t USING (SELECT 2 AS a, 'x' AS b) s ON t.a = s.a
+            WHEN MATCHED THEN UPDATE SET b = s.b;
+          ALTER TABLE {table} SET TBLPROPERTIES ('mine' = 'yes');
+          INSERT INTO {table} VALUES (4, 'y');
+          SELECT a, b FROM {table} ORDER BY a;
+        END
+    """)
+    assert [tuple(row) for row in answer.collect()] == [(2, "x"), (4, "y"), (10, None)]
+    assert rows(spark, f"SELECT a, b FROM {table}") == [(2, "x"), (4, "y"), (10, None)]
+
+
+def test_a_change_that_meets_no_row_is_a_read(
+    spark: SparkSession, other: SparkSession, table: str
+) -> None:
+    """Under SERIALIZABLE it is kept apart from the other statements of the block."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    spark.sql("CALL lake.system.set_property('txn_isolation_level', 'SERIALIZABLE')")
+    try:
+        other.sql("BEGIN ISOLATION LEVEL SNAPSHOT")
+        other.sql(f"INSERT INTO {table} VALUES (1)")
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(
+                lambda: spark.sql(f"""
+                    BEGIN ATOMIC
+                      UPDATE {table} SET a = 2 WHERE a = 1;
+                      INSERT INTO {table} VALUES (5);
+                      CREATE TABLE {table}_slow AS
+                        SELECT java_method('java.lang.Thread', 'sleep', 5000L) AS x;
+                      INSERT INTO {table}_slow VALUES ('end');
+                    END
+                """)
+            )
+            assert wait_until(lambda: _changes(spark) == 1, 60)
+            other.sql("COMMIT")
+            with fails("TRINITYLAKE_COMMIT_CONFLICT", "40001"):
+                running.result()
+    finally:
+        spark.sql("CALL lake.system.set_property('txn_isolation_level', 'SNAPSHOT')")
+    assert rows(spark, f"SELECT * FROM {table}") == [(1,)]
+
+
 def test_nothing_of_it(spark: SparkSession, other: SparkSession, table: str) -> None:
     """An error inside rolls everything back and surfaces as it is, whatever raised it."""
     spark.sql(f"CREATE TABLE {table} (a INT)")

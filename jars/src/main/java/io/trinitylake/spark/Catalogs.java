@@ -70,8 +70,7 @@ final class Catalogs {
 
   /** The catalog that {@link #ofTransaction} names. */
   static TrinityLakeCatalog forTransaction(SparkSession spark) {
-    return (TrinityLakeCatalog)
-        spark.sessionState().catalogManager().catalog(ofTransaction(spark));
+    return (TrinityLakeCatalog) spark.sessionState().catalogManager().catalog(ofTransaction(spark));
   }
 
   /** Whether a name as it was written means something in a catalog of ours. */
