@@ -223,3 +223,17 @@ def test_without_fail_fast_only_commit_fails(catalog: Catalog, other: Catalog) -
     catalog.update("t", "f1", "theirs")
     other.create("w", "w1")
     raises_kind("COMMIT_CONFLICT", lambda: other.procedure("commit"))
+
+
+def test_a_failure_in_two_threads_leaves_it_prepared(catalog: Catalog, stranger: Catalog) -> None:
+    """A resumed transaction that cannot be repaired is over in its session, and only there."""
+    prepare(catalog)
+    stranger.procedure("resume_transaction", name="load")
+    half = stranger.statement().load("t", "write")
+    half.commit(appending("half"), execution="7")
+    stranger.insert("u", "u2")
+    half.take_back("7")
+    raises_kind("TRANSACTION_FINISHED", lambda: stranger.procedure("commit"))
+    assert states(catalog) == {"load": "prepared"}
+    catalog.procedure("commit_prepared", name="load")
+    assert catalog.files("u") == {"u1"}
