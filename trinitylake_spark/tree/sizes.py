@@ -1,7 +1,8 @@
 """How many bytes parts of a node take in its file, without encoding it (format.md §3.6).
 
-The estimates are upper bounds that are a few hundred bytes high at most, so a node that fits by
-them fits in truth. They cost one string join each, as they are taken at every commit.
+Sizes are those before compression: what a reader has to hold, whatever the keys are like. The
+estimates are upper bounds that are a few hundred bytes high at most, so a node that fits by them
+fits in truth. They cost one string join each, as they are taken at every commit.
 """
 
 from __future__ import annotations
