@@ -8,7 +8,6 @@ others compact the value tables, which moves rows between files and must disturb
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.list_append import APPEND, READ, Op, Txn, check
 from tests.support.row_tables import SNAPSHOT, Conflict, Row, Tables, row, where
+from tests.support.workers import run_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,6 @@ _KEYS = 4
 _LONGEST = 4
 _COMPACTIONS = 0.08
 _ROLLBACKS = 0.05
-_MINUTES = 10
 
 
 @dataclass
@@ -191,25 +190,8 @@ def several_processes(
     """Run threads in several processes on one lakehouse, each with an engine of its own."""
     tables = Tables(url, storage)
     create_tables(tables)
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    workers = [
-        context.Process(
-            target=_work,
-            args=((url, storage), seed, n, level, clients, number, results),
-            daemon=True,
-        )
-        for n in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    try:
-        reports = [results.get(timeout=_MINUTES * 60) for _ in workers]
-    finally:
-        for worker in workers:
-            worker.join(10)
-            worker.kill()
-            worker.join()
+    arguments = [((url, storage), seed, n, level, clients, number) for n in range(processes)]
+    reports = run_workers(_work, arguments)
     errors = [report for report in reports if isinstance(report, str)]
     assert not errors, errors
     return History([txn for report in reports for txn in report], read_all(Tables(url, storage)))

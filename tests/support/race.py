@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.support.workers import MINUTES, run_workers
 from trinitylake_spark.errors import AlreadyExistsError, NotFoundError, TrinityLakeError
 from trinitylake_spark.storage import open_storage
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
 BODY_BYTES = 4000
-_MINUTES = 10
 
 
 @dataclass
@@ -57,26 +56,8 @@ def run_race(
     threads: int = 8,
 ) -> Race:
     """Let ``processes * threads`` creators race for one object a round, and look at the result."""
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(processes * threads)
-    results = context.Queue()
-    workers = [
-        context.Process(
-            target=_work,
-            args=(url, dict(options), number, threads, rounds, start, results),
-            daemon=True,
-        )
-        for number in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    try:
-        reports = [results.get(timeout=_MINUTES * 60) for _ in workers]
-    finally:
-        for worker in workers:
-            worker.join(10)
-            worker.kill()
-            worker.join()
+    arguments = [(url, dict(options), number, threads, rounds) for number in range(processes)]
+    reports = run_workers(_work, arguments, parties=processes * threads)
     return _judge(url, options, rounds, [one for report in reports for one in report])
 
 
@@ -99,7 +80,7 @@ def _work(
                 token = f"{process}-{thread}"
                 try:
                     for number in range(rounds):
-                        start.wait(_MINUTES * 60)
+                        start.wait(MINUTES * 60)
                         report.append((number, *_create(storage, f"race-{number}", token)))
                 except BaseException:
                     start.abort()  # the others would wait for this one

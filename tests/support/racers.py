@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.concurrency import append
+from tests.support.workers import MINUTES, run_workers
 from trinitylake_spark import Lakehouse
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.errors import CommitConflictError
 
-_MINUTES = 30
 _SCHEMA = pa.schema([("a", pa.int32())])
 
 
@@ -49,24 +48,8 @@ def race(url: str, *, processes: int, writers: int, commits: int) -> list[Report
     with lake.transaction() as transaction:
         transaction.create_namespace("ns")
         transaction.create_table("ns", "t", _SCHEMA)
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(processes)
-    results = context.Queue()
-    workers = [
-        context.Process(
-            target=_work, args=(url, number, writers, commits, start, results), daemon=True
-        )
-        for number in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    try:
-        reports = [results.get(timeout=_MINUTES * 60) for _ in workers]
-    finally:
-        for worker in workers:
-            worker.join(10)
-            worker.kill()
-            worker.join()
+    arguments = [(url, number, writers, commits) for number in range(processes)]
+    reports = run_workers(_work, arguments, parties=processes)
     errors = [report for report in reports if isinstance(report, str)]
     assert not errors, errors
     return [one for report in reports for one in report]
@@ -98,7 +81,7 @@ def _work(url: str, process: int, writers: int, commits: int, start: Any, result
             report.seconds = time.monotonic() - began
             return report
 
-        start.wait(_MINUTES * 60)
+        start.wait(MINUTES * 60)
         with ThreadPoolExecutor(writers) as pool:
             results.put(list(pool.map(write, range(writers))))
     except BaseException as error:
