@@ -53,6 +53,7 @@ class EngineService:
             "namespace_drop": self._namespace_drop,
             "tables": self._list_tables,
             "table_load": self._table_load,
+            "tables_open": self._tables_open,
             "table_stage": self._table_stage,
             "table_unstage": self._table_unstage,
             "table_drop": self._table_drop,
@@ -67,6 +68,16 @@ class EngineService:
             "procedure": self._procedure,
             "system_tables": lambda _: {"names": reports.names()},
             "system_table": self._system_table,
+        }
+
+    def held(self) -> dict[str, int]:
+        """Return how much is kept for sessions and statements, by what it is."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        return {
+            "sessions": len(sessions),
+            "statements": sum(session.running_statements for session in sessions),
+            "writer_views": self._views.count("w"),
         }
 
     # --- catalogs --------------------------------------------------------------------------------
@@ -110,6 +121,8 @@ class EngineService:
                 " was restarted. Start a new Spark session.",
                 handle=arguments["handle"],
             )
+        for statement in arguments.get("ended_statements") or ():
+            self._views.retire(session.end_statement(statement))
         return session
 
     # --- namespaces ------------------------------------------------------------------------------
@@ -169,7 +182,18 @@ class EngineService:
             arguments.get("mode") or "read",
             version=arguments.get("version"),
             timestamp_micros=arguments.get("timestamp_micros"),
+            definition_only=bool(arguments.get("definition_only")),
         )
+
+    def _tables_open(self, arguments: Arguments) -> Answer:
+        tables = self._tables.open_all(
+            self._session(arguments),
+            arguments.get("statement"),
+            [(namespace, name) for namespace, name in arguments["tables"]],
+            definition_only=bool(arguments.get("definition_only")),
+            committed_only=bool(arguments.get("committed_only")),
+        )
+        return {"tables": tables}
 
     def _table_stage(self, arguments: Arguments) -> Answer:
         return self._tables.stage(

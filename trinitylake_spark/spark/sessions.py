@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import defaultdict
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.snapshot import Snapshot
     from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.lakes import Lake
-
-_REMEMBERED_STATEMENTS = 64
 
 
 class Statement:
@@ -73,7 +71,10 @@ class Session:
         """What the statements of the open transaction can be taken back to."""
         self.lock = threading.RLock()
         """Held while the open transaction is changed."""
-        self._statements: OrderedDict[str, Statement] = OrderedDict()
+        self._statements: dict[str, Statement] = {}
+        """Statements outside of a transaction that have not ended."""
+        self._views: defaultdict[str, list[str]] = defaultdict(list)
+        """Names of the views that running statements write through, by statement."""
         self._unwritten: dict[str, tuple[str, tuple[str, str]]] = {}
         """By view: statement and table of the open transaction's writes that left no entry yet."""
 
@@ -84,7 +85,7 @@ class Session:
         return self.lake.lakehouse.begin(isolation=self.isolation, author=self.author, at=at)
 
     def statement(self, statement: str | None) -> Statement:
-        """Return a statement, pinned at its first use; None stands for one of its own.
+        """Return a statement, pinned from its first use until it ends; None is one of its own.
 
         A statement that has committed goes on at the version that it made.
         """
@@ -98,9 +99,34 @@ class Session:
                 made = known.transaction.version
                 base = None if made is None else self.lake.lakehouse.at(version=made)
                 known = self._statements[statement] = Statement(self.new_transaction(base))
-            if len(self._statements) > _REMEMBERED_STATEMENTS:
-                self._statements.popitem(last=False)
             return known
+
+    @property
+    def running_statements(self) -> int:
+        """How many statements have begun and not ended."""
+        return len(self._statements.keys() | self._views.keys())
+
+    def note_view(self, view: str, statement: str | None) -> None:
+        """Note that a statement is going to write through a view."""
+        if statement is not None:
+            with self.lock:
+                self._views[statement].append(view)
+
+    def end_statement(self, statement: str) -> list[str]:
+        """Let go of a statement that is over: its version, and what it read.
+
+        Returns:
+            The names of the views that it wrote through.
+        """
+        with self.lock:
+            ended = self._statements.pop(statement, None)
+            if ended is not None and ended.transaction.state is TransactionState.OPEN:
+                ended.transaction.release()
+            views = self._views.pop(statement, [])
+            for view in views:
+                _, target = self._unwritten.pop(view, (None, None))
+                self._note_unwritten(target)
+            return views
 
     def view_of(self, statement: str | None) -> Transaction:
         """Return what a statement sees: the open transaction, or its own version."""
@@ -231,6 +257,7 @@ class Session:
         is no entry, and that nothing was found is a read of the whole table.
         """
         with self.lock:
+            self.note_view(view, statement)
             if self.transaction is not None:
                 self._unwritten[view] = (statement or view, target)
 
@@ -277,6 +304,7 @@ class Session:
                 with suppress(TrinityLakeError):
                     self._take("ROLLBACK").release()
             self._statements.clear()
+            self._views.clear()
 
     def require_no_transaction(self, what: str) -> None:
         """Refuse what cannot be part of a transaction.
@@ -319,8 +347,13 @@ class Session:
                 kind=Kind.NO_TRANSACTION,
                 catalog=self.catalog,
             )
-        if transaction.state is TransactionState.OPEN:
-            for _, target in self._unwritten.values():
-                transaction.note_read(*target)
+        for _, target in self._unwritten.values():
+            self._note_unwritten(target)
         self._unwritten = {}
         return transaction
+
+    def _note_unwritten(self, target: tuple[str, str] | None) -> None:
+        """Note the read of a statement that left no entry: nothing met its condition."""
+        transaction = self.transaction
+        if target and transaction and transaction.state is TransactionState.OPEN:
+            transaction.note_read(*target)

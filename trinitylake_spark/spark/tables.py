@@ -17,10 +17,11 @@ from trinitylake_spark.lakehouse.edits import RESERVED_NAMESPACE
 from trinitylake_spark.lakehouse.timetravel import parse_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from trinitylake_spark.lakehouse.catalog import Catalog, TableEntry
     from trinitylake_spark.lakehouse.snapshot import Snapshot
+    from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.sessions import Session
     from trinitylake_spark.spark.views import View, Views
 
@@ -48,6 +49,7 @@ class Tables:
         *,
         version: str | None = None,
         timestamp_micros: int | None = None,
+        definition_only: bool = False,
     ) -> dict[str, Any]:
         """Open a table for a statement.
 
@@ -58,6 +60,7 @@ class Tables:
             mode: ``read``, ``write`` or ``live``.
             version: ``VERSION AS OF``: a number or the name of an exported snapshot.
             timestamp_micros: ``TIMESTAMP AS OF``, UTC epoch microseconds.
+            definition_only: with ``read``: the statement looks at the table and reads no rows.
 
         Returns:
             the paths by which Delta finds the table, and what is known of it without reading.
@@ -79,8 +82,41 @@ class Tables:
             raise InvalidInputError(f"There is no mode {mode!r}.", mode=mode)
         with session.lock:
             catalog = session.view_of(statement)
-            entry = catalog.read_table(*target)
+            entry = _looked_up(catalog, target, definition_only=definition_only)
         return self._opened(session, catalog, entry, self._read_view(session, entry))
+
+    def open_all(
+        self,
+        session: Session,
+        statement: str | None,
+        targets: Sequence[tuple[str, str]],
+        *,
+        definition_only: bool,
+        committed_only: bool,
+    ) -> list[dict[str, Any]]:
+        """Open the tables of a plan that is about to run, all at one version.
+
+        Args:
+            session: whose plan it is.
+            statement: the command that runs the plan, or None for a query on its own.
+            targets: namespaces and names.
+            definition_only: the plan is only shown, so no rows are read.
+            committed_only: show nothing of the session's open transaction, for the plan runs in
+                another session that has no catalog of its own here.
+
+        Returns:
+            what ``load`` returns, in the order of ``targets``.
+
+        Raises:
+            NotFoundError: no such namespace or table.
+        """
+        with session.lock:
+            catalog = session.new_transaction() if committed_only else session.view_of(statement)
+            entries = [_looked_up(catalog, t, definition_only=definition_only) for t in targets]
+        return [
+            self._opened(session, catalog, entry, self._read_view(session, entry))
+            for entry in entries
+        ]
 
     def stage(
         self, session: Session, statement: str | None, target: tuple[str, str], mode: str
@@ -121,6 +157,7 @@ class Tables:
                 None,
                 None,
             )
+            session.note_view(view.name, statement)
         return {"path": view.path, "exists": False}
 
     def unstage(self, path: str) -> None:
@@ -244,6 +281,12 @@ class Tables:
             "schema_json": table.schema_json,
             "partition_columns": table.partition_columns,
         }
+
+
+def _looked_up(
+    catalog: Transaction, target: tuple[str, str], *, definition_only: bool
+) -> TableEntry:
+    return catalog.table(*target) if definition_only else catalog.read_table(*target)
 
 
 def _past(session: Session, version: str | None, timestamp_micros: int | None) -> Snapshot:

@@ -34,6 +34,8 @@ from trinitylake_spark.errors import (
 from trinitylake_spark.lakehouse.transaction import TransactionState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trinitylake_spark.delta.segment import Segment
     from trinitylake_spark.delta.table import DeltaTable
     from trinitylake_spark.delta.table_format import StagedWrite
@@ -45,9 +47,9 @@ if TYPE_CHECKING:
     from trinitylake_spark.spark.sessions import Session
 
 _SCHEME = "trinity://"
-_REMEMBERED = {"r": 8192, "w": 512, "l": 8192, "s": 8192}
-"""Views of each letter that are kept, the last used ones. A view that a statement has yet to
-write through is kept in any case, however long the statement takes."""
+_REMEMBERED = {"r": 8192, "w": 64, "l": 8192, "s": 8192}
+"""Views of each letter that are kept, the last used ones. A view that a running statement has yet
+to write through is kept in any case, however long the statement takes."""
 
 
 class View(ABC):
@@ -374,11 +376,27 @@ class Views:
             )
         return view, name
 
+    def count(self, letter: str) -> int:
+        """Return how many views of a letter there are."""
+        with self._lock:
+            return len(self._views[letter])
+
     def drop(self, path: str) -> None:
         """Forget the view of a path."""
         name = path.removeprefix(_SCHEME).partition("/")[0]
         with self._lock:
             self._views[name[:1]].pop(name, None)
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Note that the statements which wrote through some views are over.
+
+        The views themselves may still be looked at for a while.
+        """
+        with self._lock:
+            for name in names:
+                view = self._views[name[:1]].get(name)
+                if isinstance(view, WriteView):
+                    view.transaction = None
 
     def forget(self, session: Session) -> None:
         """Forget the views of a session that has ended."""

@@ -16,6 +16,10 @@ import scala.jdk.javaapi.CollectionConverters;
 /** The catalogs of ours that each Spark session has. */
 final class Catalogs {
   private static final String PREFIX = "spark.sql.catalog.";
+  private static final String CACHE = "org.apache.spark.sql.execution.CacheManager";
+  private static final String CACHED_RELATION =
+      "org.apache.spark.sql.execution.columnar.InMemoryRelation";
+  private static final StackWalker STACK = StackWalker.getInstance();
   private static final Map<SparkSession, Map<String, TrinityLakeCatalog>> LOADED =
       Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -71,6 +75,41 @@ final class Catalogs {
   /** The catalog that {@link #ofTransaction} names. */
   static TrinityLakeCatalog forTransaction(SparkSession spark) {
     return (TrinityLakeCatalog) spark.sessionState().catalogManager().catalog(ofTransaction(spark));
+  }
+
+  /**
+   * The catalog that speaks for a session about the tables of another session's catalog.
+   *
+   * <p>What a session runs may have been made in another one: a global view, or the copy of a
+   * session that Spark makes for itself. Transactions are those of the session that runs it.
+   *
+   * @param owner the catalog that a relation was loaded from
+   */
+  static TrinityLakeCatalog running(SparkSession spark, TrinityLakeCatalog owner) {
+    if (owner.isOf(spark) || isCaching()) {
+      return owner;
+    }
+    CatalogManager manager = spark.sessionState().catalogManager();
+    return manager.isCatalogRegistered(owner.name())
+            && manager.catalog(owner.name()) instanceof TrinityLakeCatalog own
+            && own.root().equals(owner.root())
+        ? own
+        : owner;
+  }
+
+  /**
+   * Whether Spark fills its cache on this thread.
+   *
+   * <p>It does so in a copy of the session, which has no transaction of its own.
+   */
+  static boolean isCaching() {
+    return STACK.walk(
+        frames ->
+            frames.anyMatch(
+                frame ->
+                    frame.getClassName().startsWith(CACHED_RELATION)
+                        || frame.getClassName().equals(CACHE)
+                            && frame.getMethodName().contains("tryRebuildCacheEntry")));
   }
 
   /** Whether a name as it was written means something in a catalog of ours. */

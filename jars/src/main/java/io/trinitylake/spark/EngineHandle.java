@@ -1,8 +1,12 @@
 package io.trinitylake.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * One catalog of one Spark session, as the engine knows it.
@@ -12,13 +16,18 @@ import java.util.List;
  * goes on must not commit the rest of it statement by statement.
  */
 final class EngineHandle {
+  /** Calls after which a table may be another one in an open transaction. */
+  private static final Set<String> CHANGING =
+      Set.of("namespace_drop", "table_drop", "table_rename", "procedure");
+
   private final String catalog;
   private final String python;
   private final ObjectNode openArguments;
+  private final Queue<String> endedStatements = new ConcurrentLinkedQueue<>();
 
   private EngineProcess engine;
   private String handle;
-  private boolean inTransaction;
+  private TransactionMark transaction;
   private boolean isLost;
 
   /**
@@ -52,8 +61,23 @@ final class EngineHandle {
     return answer(alive(), "procedures", Json.object());
   }
 
+  /** A statement is over; the engine hears of it with the next call. */
+  void statementEnded(String statement) {
+    endedStatements.add(statement);
+  }
+
   private JsonNode answer(EngineProcess process, String method, ObjectNode arguments) {
-    JsonNode answer = process.call(method, arguments.put("handle", handle()));
+    arguments.put("handle", handle());
+    if (!endedStatements.isEmpty()) {
+      ArrayNode ended = arguments.putArray("ended_statements");
+      for (String id = endedStatements.poll(); id != null; id = endedStatements.poll()) {
+        ended.add(id);
+      }
+    }
+    JsonNode answer = process.call(method, arguments);
+    if (CHANGING.contains(method)) {
+      TransactionMark.noteChange();
+    }
     JsonNode error = answer.get("error");
     if (error != null) {
       throw Sneaky.raise(EngineErrors.ofCatalog(error, catalog, arguments));
@@ -71,26 +95,35 @@ final class EngineHandle {
       }
       throw Sneaky.raise(lost());
     }
+    ObjectNode arguments = Json.object().put("name", name);
+    arguments.set("arguments", values);
+    JsonNode result;
     try {
-      ObjectNode arguments = Json.object().put("name", name);
-      arguments.set("arguments", values);
-      JsonNode result = call("procedure", arguments);
-      if (name.equals("begin") || name.equals("resume_transaction")) {
-        setInTransaction(true);
-      } else if (name.equals("prepare_transaction")) {
-        setInTransaction(false);
-      }
-      return result;
-    } finally {
+      result = call("procedure", arguments);
+    } catch (Throwable refused) {
       if (ends) {
-        setInTransaction(false);
+        setTransaction(null, "was not committed");
       }
+      throw refused;
     }
+    switch (name) {
+      case "begin", "resume_transaction" -> setTransaction(new TransactionMark(), null);
+      case "commit" -> setTransaction(null, null);
+      case "rollback" -> setTransaction(null, "was rolled back");
+      case "prepare_transaction" -> setTransaction(null, "was prepared and detached");
+      default -> {}
+    }
+    return result;
   }
 
   /** Whether the session has begun a transaction here and not ended it. */
-  synchronized boolean isInTransaction() {
-    return inTransaction;
+  boolean isInTransaction() {
+    return transaction() != null;
+  }
+
+  /** The transaction that the session has begun here and not ended, or null. */
+  synchronized TransactionMark transaction() {
+    return transaction;
   }
 
   /** Gives the handle up; what was not committed is rolled back. */
@@ -101,13 +134,22 @@ final class EngineHandle {
     engine = null;
   }
 
-  private synchronized void setInTransaction(boolean value) {
-    inTransaction = value;
+  /**
+   * Another transaction is open from now on.
+   *
+   * @param next the one that is open, or null
+   * @param end what became of the one before; null if it was committed, or there was none
+   */
+  private synchronized void setTransaction(TransactionMark next, String end) {
+    if (transaction != null && end != null) {
+      transaction.gone(end);
+    }
+    transaction = next;
   }
 
   private synchronized EngineProcess alive() {
     if (engine == null || !engine.isAlive()) {
-      isLost |= inTransaction;
+      isLost |= transaction != null;
       open();
     }
     return engine;
@@ -125,11 +167,13 @@ final class EngineHandle {
 
   private synchronized boolean endLost() {
     if (engine != null && !engine.isAlive()) {
-      isLost |= inTransaction;
+      isLost |= transaction != null;
     }
     boolean wasLost = isLost;
     isLost = false;
-    inTransaction = false;
+    if (wasLost) {
+      setTransaction(null, "was lost with the engine process");
+    }
     return wasLost;
   }
 

@@ -15,10 +15,19 @@ import org.apache.spark.sql.connector.catalog.V2TableWithV1Fallback;
 final class KernelTable extends DeltaV2Table implements V2TableWithV1Fallback {
   private final OpenedTable table;
 
-  /** Reads the table's log. */
-  KernelTable(OpenedTable table) {
-    super(table.ident(), table.catalogTable(), Map.of());
+  /**
+   * Reads the table's log.
+   *
+   * @param options of the reader
+   */
+  KernelTable(OpenedTable table, Map<String, String> options) {
+    super(table.ident(), table.catalogTable(), options);
     this.table = table;
+  }
+
+  /** The table as it was opened. */
+  OpenedTable opened() {
+    return table;
   }
 
   @Override
@@ -32,8 +41,8 @@ final class KernelTable extends DeltaV2Table implements V2TableWithV1Fallback {
   }
 
   /**
-   * No version: Spark loads versioned tables again before it runs a query, which would take the
-   * query to a newer version of the lake than the one it was analysed at.
+   * No version: Spark would load versioned tables one by one before it runs a query, each at a
+   * version of its own; {@link RelationRule} brings all of them to one.
    */
   @Override
   public String version() {
@@ -48,5 +57,18 @@ final class KernelTable extends DeltaV2Table implements V2TableWithV1Fallback {
   @Override
   public String id() {
     return table.tableId();
+  }
+
+  /** A view of a fixed definition shows the same rows for ever, so plans that read it are equal. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof KernelTable kernel
+        && kernel.table.path().equals(table.path())
+        && kernel.getOptions().equals(getOptions());
+  }
+
+  @Override
+  public int hashCode() {
+    return table.path().hashCode();
   }
 }

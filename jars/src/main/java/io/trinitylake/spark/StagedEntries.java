@@ -43,7 +43,6 @@ final class StagedEntries extends SparkListener {
    * @param execution what {@link #execution} said
    */
   static void note(String execution, Path path) {
-    watch(SparkSession.active().sparkContext());
     PATHS.computeIfAbsent(Long.valueOf(execution), id -> ConcurrentHashMap.newKeySet()).add(path);
   }
 
@@ -72,6 +71,7 @@ final class StagedEntries extends SparkListener {
     if (!(event instanceof SparkListenerSQLExecutionEnd end)) {
       return;
     }
+    StatementScope.executed(end.executionId());
     Set<Path> paths = PATHS.get(end.executionId());
     if (paths == null) {
       return;
@@ -98,7 +98,8 @@ final class StagedEntries extends SparkListener {
     }
   }
 
-  private static synchronized void watch(SparkContext context) {
+  /** Begins to hear of executions that end. */
+  static synchronized void watch(SparkContext context) {
     if (watched != context) {
       watched = context;
       PATHS.clear();

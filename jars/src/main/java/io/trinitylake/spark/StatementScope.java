@@ -1,8 +1,11 @@
 package io.trinitylake.spark;
 
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
@@ -11,25 +14,31 @@ import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableOrView;
+import org.apache.spark.sql.catalyst.plans.logical.CacheTable;
+import org.apache.spark.sql.catalyst.plans.logical.CacheTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.apache.spark.sql.catalyst.plans.logical.RestoreTableStatement;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
+import org.apache.spark.sql.catalyst.plans.logical.TruncateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.command.DescribeQueryCommand;
+import org.apache.spark.sql.execution.command.ExplainCommand;
 import scala.runtime.BoxedUnit;
 
 /**
- * Tells which statement the current thread is in.
+ * Tells which statement the current thread is in, and when a statement is over.
  *
  * <p>A statement is one outermost analysis and, for a command, the execution that follows it on the
  * same thread. Views, subqueries and whatever a command analyses on the way belong to it. The state
  * is the thread's own, so two threads on one session never shift each other's statements.
  *
  * <p>Spark gives each analysis a relation cache of its own and shares it with the views inside, so
- * the identity of that cache is the identity of the analysis.
+ * the identity of that cache is the identity of the analysis. A command's execution is known from
+ * the moment at which Spark normalizes the command's plan.
  */
 final class StatementScope {
   private static final AtomicLong NEXT = new AtomicLong();
@@ -37,10 +46,16 @@ final class StatementScope {
   private static final StackWalker STACK =
       StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
 
+  /** Commands that run, by the id of their execution. */
+  private static final Map<Long, Statement> RUNNING = new ConcurrentHashMap<>();
+
   private final Statement statement;
   private final Object analysis;
   private final String startedIn;
   private boolean isAnalysing = true;
+
+  /** The outermost execution that the command runs in, once it runs. */
+  private String runsIn;
 
   private StatementScope(Statement statement, Object analysis, String startedIn) {
     this.statement = statement;
@@ -57,14 +72,14 @@ final class StatementScope {
   static void parsing() {
     StagedEntries.settle();
     if (AnalysisContext.get().isDefault()) {
-      CURRENT.remove();
+      enter(null);
     }
   }
 
   /** The analysis on this thread is about to run statements, which are statements of their own. */
   static void leaving() {
     AnalysisContext.reset();
-    CURRENT.remove();
+    enter(null);
   }
 
   /** An analysis runs its first rules on {@code plan}: a new statement, unless it is nested. */
@@ -75,18 +90,17 @@ final class StatementScope {
     }
     Object analysis = analysisContext.relationCache();
     StatementScope scope = CURRENT.get();
-    String execution = execution(spark.sparkContext());
+    SparkContext context = spark.sparkContext();
     if (scope != null
         && (scope.analysis == analysis
-            || scope.isExecuting(execution)
+            || scope.isRunning(context)
             || scope.isAnalysing && isNested())) {
       return;
     }
     StagedEntries.settle();
     String id = Long.toString(NEXT.incrementAndGet());
-    boolean isText = plan.origin().sqlText().isDefined();
-    Statement statement = new Statement(id, kind(plan), targets(plan, spark), isText);
-    CURRENT.set(new StatementScope(statement, analysis, execution));
+    Statement statement = new Statement(id, kind(plan), targets(plan, spark), traits(plan));
+    enter(new StatementScope(statement, analysis, execution(context)));
   }
 
   /** An analysis succeeded. */
@@ -94,6 +108,10 @@ final class StatementScope {
     StatementScope scope = CURRENT.get();
     if (scope != null && AnalysisContext.get().isDefault()) {
       scope.isAnalysing = false;
+      if (!scope.statement.is(Statement.Trait.COMMAND)) {
+        // Its tables have been found; whenever the query runs, they are looked up again.
+        enter(null);
+      }
     }
   }
 
@@ -104,11 +122,53 @@ final class StatementScope {
       return Statement.NONE;
     }
     boolean isAnalysis = !AnalysisContext.get().isDefault();
-    return isAnalysis || scope.isExecuting(execution(context)) ? scope.statement : Statement.NONE;
+    return isAnalysis || scope.isRunning(context) ? scope.statement : Statement.NONE;
   }
 
-  private boolean isExecuting(String execution) {
-    return statement.kind() != Statement.Kind.QUERY
+  /**
+   * The command that runs {@code plan}, which is about to be executed on this thread.
+   *
+   * @return {@link Statement#NONE} if it is a query that runs on its own
+   */
+  static Statement running(LogicalPlan plan, SparkContext context) {
+    StatementScope scope = CURRENT.get();
+    if (scope == null) {
+      return Statement.NONE;
+    }
+    if (scope.runsIn == null
+        && scope.statement.is(Statement.Trait.COMMAND)
+        && execution(context) != null
+        && plan.exists(Command.class::isInstance)) {
+      scope.runsIn = context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY());
+      RUNNING.put(Long.valueOf(execution(context)), scope.statement);
+    }
+    return current(context);
+  }
+
+  /** An execution is over, and if it was a command's then so is the statement. */
+  static void executed(long execution) {
+    Statement statement = RUNNING.remove(execution);
+    if (statement != null) {
+      statement.end();
+    }
+  }
+
+  private static void enter(StatementScope scope) {
+    StatementScope left = CURRENT.get();
+    if (scope == null) {
+      CURRENT.remove();
+    } else {
+      CURRENT.set(scope);
+    }
+    if (left != null) {
+      left.statement.end();
+    }
+  }
+
+  private boolean isRunning(SparkContext context) {
+    String execution = execution(context);
+    return runsIn != null
+        && runsIn.equals(context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY()))
         && execution != null
         && !execution.equals(startedIn);
   }
@@ -130,16 +190,37 @@ final class StatementScope {
   }
 
   private static Statement.Kind kind(LogicalPlan plan) {
-    if (plan instanceof ShowCreateTable) {
-      // Delta refuses it for its own class of table; Spark can do it for any other.
+    if (plan instanceof ExplainCommand explain) {
+      return kind(explain.logicalPlan());
+    }
+    if (plan instanceof ShowCreateTable
+        || plan instanceof CacheTable
+        || plan instanceof CacheTableAsSelect
+        || plan instanceof DescribeQueryCommand) {
+      // Delta refuses the first for its own class of table; the others are about a query.
       return Statement.Kind.QUERY;
     }
     if (plan.exists(StatementScope::isLive) || isDeltaHandle(plan)) {
       return Statement.Kind.LIVE;
     }
-    return plan.exists(node -> node instanceof Command || node instanceof ParsedStatement)
-        ? Statement.Kind.COMMAND
-        : Statement.Kind.QUERY;
+    return plan.exists(StatementScope::isCommand) ? Statement.Kind.COMMAND : Statement.Kind.QUERY;
+  }
+
+  private static Set<Statement.Trait> traits(LogicalPlan plan) {
+    Set<Statement.Trait> traits = EnumSet.noneOf(Statement.Trait.class);
+    if (plan.origin().sqlText().isDefined()) {
+      traits.add(Statement.Trait.TEXT);
+    }
+    if (plan.exists(node -> isCommand(node) || isLive(node))) {
+      traits.add(Statement.Trait.COMMAND);
+    }
+    if (plan instanceof ExplainCommand || plan instanceof DescribeQueryCommand) {
+      traits.add(Statement.Trait.EXPLAIN);
+    }
+    if (plan.exists(TruncateTable.class::isInstance)) {
+      traits.add(Statement.Trait.TRUNCATE);
+    }
+    return traits;
   }
 
   /** The tables that the plan asks write privileges for. */
@@ -158,6 +239,10 @@ final class StatementScope {
           return BoxedUnit.UNIT;
         });
     return found;
+  }
+
+  private static boolean isCommand(LogicalPlan node) {
+    return node instanceof Command || node instanceof ParsedStatement;
   }
 
   private static boolean isLive(LogicalPlan node) {

@@ -1,6 +1,7 @@
 package io.trinitylake.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.ref.Cleaner;
 import java.util.HashMap;
@@ -39,8 +40,10 @@ public final class TrinityLakeCatalog
 
   private final DeltaCatalogV1 delta = new DeltaCatalogV1();
   private final RetiredLogs retiredLogs = new RetiredLogs();
+  private final PinnedCatalog pinned = new PinnedCatalog(this);
   private SparkSession spark;
   private String name;
+  private String root;
   private EngineHandle engine;
 
   // --- the plug-in ------------------------------------------------------------------------------
@@ -49,6 +52,7 @@ public final class TrinityLakeCatalog
   public void initialize(String catalog, CaseInsensitiveStringMap options) {
     spark = SparkSession.active();
     name = catalog;
+    root = options.getOrDefault("root", "");
     TrinityLakeSparkExtension.requireInstalled(spark);
     Settings.install(spark);
     delta.initialize(catalog, options);
@@ -62,6 +66,7 @@ public final class TrinityLakeCatalog
     engine = opened;
     CLEANER.register(this, opened::close);
     Catalogs.add(spark, this);
+    StagedEntries.watch(spark.sparkContext());
   }
 
   @Override
@@ -72,6 +77,26 @@ public final class TrinityLakeCatalog
   @Override
   public Set<TableCatalogCapability> capabilities() {
     return delta.capabilities();
+  }
+
+  /** The URL of the tree, as it was set. */
+  String root() {
+    return root;
+  }
+
+  /** Whether this is the catalog of a session, and not of another one. */
+  boolean isOf(SparkSession session) {
+    return spark == session;
+  }
+
+  /** What relations name in place of this catalog once they are pinned to a version. */
+  PinnedCatalog pinned() {
+    return pinned;
+  }
+
+  /** The transaction that the session has begun in this catalog and not ended, or null. */
+  TransactionMark transaction() {
+    return engine.transaction();
   }
 
   /** Whether the session has begun a transaction in this catalog and not ended it. */
@@ -192,14 +217,64 @@ public final class TrinityLakeCatalog
   @Override
   public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
     Statement statement = statement();
-    return face(open(ident, arguments(ident, statement).put("version", version)), statement);
+    return face(
+        open(ident, arguments(ident, statement).put("version", version), statement), statement);
   }
 
   @Override
   public Table loadTable(Identifier ident, long timestampMicros) throws NoSuchTableException {
     Statement statement = statement();
     ObjectNode arguments = arguments(ident, statement).put("timestamp_micros", timestampMicros);
-    return face(open(ident, arguments), statement);
+    return face(open(ident, arguments, statement), statement);
+  }
+
+  /** Loads a table for a query that is about to run. */
+  Table loadForReading(Identifier ident) throws NoSuchTableException {
+    return new KernelTable(open(ident, Statement.NONE, "read"), Map.of());
+  }
+
+  /**
+   * Opens tables for a plan that is about to run, all at one version.
+   *
+   * @param idents namespaces and names
+   * @param statement the command that runs the plan, or {@link Statement#NONE}
+   * @param session the session that runs it
+   */
+  Map<Identifier, OpenedTable> openForReading(
+      Set<Identifier> idents, Statement statement, SparkSession session) {
+    ObjectNode arguments = arguments(statement);
+    arguments.put("definition_only", statement.is(Statement.Trait.EXPLAIN));
+    arguments.put("committed_only", !isOf(session) && !Catalogs.isCaching());
+    ArrayNode tables = arguments.putArray("tables");
+    for (Identifier ident : idents) {
+      tables.addArray().add(namespace(ident.namespace())).add(ident.name());
+    }
+    OpenedTable.Load load = load(statement, false);
+    JsonNode answers = engine.call("tables_open", arguments).get("tables");
+    Map<Identifier, OpenedTable> opened = new HashMap<>();
+    int next = 0;
+    for (Identifier ident : idents) {
+      opened.put(ident, OpenedTable.of(this, ident, answers.get(next++), load));
+    }
+    return opened;
+  }
+
+  /** Whether the session's open transaction sees a table in the state in which it was opened. */
+  boolean sees(OpenedTable table) {
+    ObjectNode arguments = arguments(table.ident(), Statement.NONE).put("mode", "read");
+    JsonNode now = engine.call("table_load", arguments.put("definition_only", true));
+    return Json.text(now, "path").equals(table.path());
+  }
+
+  /** Opens a table that a statement writes to. */
+  OpenedTable openForWriting(Identifier ident, Statement statement) {
+    try {
+      OpenedTable table = open(ident, statement, "write");
+      retiredLogs.add(spark, table.path());
+      return table;
+    } catch (NoSuchTableException e) {
+      throw Sneaky.raise(e);
+    }
   }
 
   /**
@@ -331,6 +406,11 @@ public final class TrinityLakeCatalog
     return StatementScope.current(spark.sparkContext());
   }
 
+  private ObjectNode arguments(Statement statement) {
+    statement.usedBy(engine);
+    return Json.object().put("statement", statement.id());
+  }
+
   private static boolean isSystem(String[] namespace) {
     return namespace.length == 1 && namespace[0].equalsIgnoreCase(SystemTable.NAMESPACE);
   }
@@ -357,29 +437,40 @@ public final class TrinityLakeCatalog
   }
 
   private Table loadForWriting(Identifier ident, Statement statement) throws NoSuchTableException {
-    OpenedTable table = open(ident, statement, "write");
-    retiredLogs.add(spark, table.path());
-    return new ClassicTable(spark, table);
+    if (statement.is(Statement.Trait.EXPLAIN)) {
+      return new ClassicTable(spark, open(ident, statement, "live"));
+    }
+    return new ClassicTable(spark, openForWriting(ident, statement));
   }
 
   private Table face(OpenedTable table, Statement statement) {
     if (statement.kind() == Statement.Kind.QUERY && Settings.kernelReads(spark)) {
-      return new KernelTable(table);
+      return new KernelTable(table, Map.of());
     }
     return new ClassicTable(spark, table);
   }
 
   private OpenedTable open(Identifier ident, Statement statement, String mode)
       throws NoSuchTableException {
-    return open(ident, arguments(ident, statement).put("mode", mode));
+    return open(ident, arguments(ident, statement).put("mode", mode), statement);
   }
 
   /** Opens a table; an error of the engine comes as the exception that Spark has for it. */
-  private OpenedTable open(Identifier ident, ObjectNode arguments) throws NoSuchTableException {
+  private OpenedTable open(Identifier ident, ObjectNode arguments, Statement statement)
+      throws NoSuchTableException {
     if (!arguments.has("mode")) {
       arguments.put("mode", "read");
     }
-    return OpenedTable.of(name, ident, engine.call("table_load", arguments));
+    boolean isFixed = arguments.has("version") || arguments.has("timestamp_micros");
+    arguments.put("definition_only", statement.kind() == Statement.Kind.QUERY);
+    OpenedTable.Load load = load(statement, isFixed);
+    return OpenedTable.of(this, ident, engine.call("table_load", arguments), load);
+  }
+
+  private OpenedTable.Load load(Statement statement, boolean isFixed) {
+    // What changes from here on may or may not be in what the engine answers.
+    long changes = TransactionMark.changes();
+    return new OpenedTable.Load(statement.id(), isFixed, engine.transaction(), changes);
   }
 
   private String stage(Identifier ident, String mode) {
@@ -409,7 +500,7 @@ public final class TrinityLakeCatalog
     String provider = properties.getOrDefault(TableCatalog.PROP_PROVIDER, "delta");
     // DataFrame writers always name a format: the session's default if the user named none.
     boolean isChosen =
-        statement().isText()
+        statement().is(Statement.Trait.TEXT)
             || !provider.equals(spark.sessionState().conf().defaultDataSourceName());
     if (isChosen && !provider.equalsIgnoreCase("delta")) {
       throw Sneaky.raise(
@@ -440,7 +531,7 @@ public final class TrinityLakeCatalog
   }
 
   private ObjectNode arguments() {
-    return Json.object().put("statement", statement().id());
+    return arguments(statement());
   }
 
   private ObjectNode arguments(String[] namespace) {
@@ -448,8 +539,7 @@ public final class TrinityLakeCatalog
   }
 
   private ObjectNode arguments(Identifier ident, Statement statement) {
-    return Json.object()
-        .put("statement", statement.id())
+    return arguments(statement)
         .put("namespace", namespace(ident.namespace()))
         .put("table", ident.name());
   }

@@ -18,6 +18,12 @@ public final class TrinityLakeException extends AnalysisException {
   /** The condition of a statement that is refused by name. */
   static final String UNSUPPORTED = "TRINITYLAKE_UNSUPPORTED";
 
+  /** The condition of what belongs to a transaction that is over. */
+  static final String FINISHED = "TRINITYLAKE_TRANSACTION_FINISHED";
+
+  /** The condition of a plan that would answer with rows of another moment. */
+  static final String STALE_PLAN = "TRINITYLAKE_STALE_PLAN";
+
   /** The condition of settings that cannot work together. */
   static final String SETUP = "TRINITYLAKE_SETUP";
 
@@ -46,6 +52,16 @@ public final class TrinityLakeException extends AnalysisException {
         new QueryContext[0],
         Option.apply(sqlState),
         Option.empty());
+  }
+
+  /** Something of a transaction that is over, and of which nothing was committed. */
+  static TrinityLakeException finished(String message) {
+    return new TrinityLakeException(FINISHED, "25000", message, Map.of(), null);
+  }
+
+  /** A plan that Spark has kept from a moment that is past. */
+  static TrinityLakeException stalePlan(String message) {
+    return new TrinityLakeException(STALE_PLAN, "25000", message, Map.of(), null);
   }
 
   /** The engine process is gone, did not start, or broke its side of the protocol. */

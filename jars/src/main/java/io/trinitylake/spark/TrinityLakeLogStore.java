@@ -19,6 +19,7 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
 
 /**
  * Where Delta reads and writes its log: listings and commits are the engine's.
@@ -102,6 +103,8 @@ public final class TrinityLakeLogStore extends LogStore {
     ObjectNode arguments = Json.object().put("path", path.toString()).put("overwrite", overwrite);
     String execution = StagedEntries.execution();
     arguments.put("execution", execution);
+    Statement statement = StatementScope.current(SparkSession.active().sparkContext());
+    arguments.put("truncates", statement.is(Statement.Trait.TRUNCATE));
     JsonNode answer;
     if (content.length() > INLINE_CHARACTERS) {
       java.nio.file.Path file = Files.createTempFile("trinitylake-", ".json");
@@ -114,6 +117,7 @@ public final class TrinityLakeLogStore extends LogStore {
     } else {
       answer = LogListing.ask("log_write", arguments.put("content", content), path);
     }
+    TransactionMark.noteChange();
     boolean isCommitted = answer.hasNonNull("lake_version");
     if (execution != null && !isCommitted && ViewPath.of(path).isCommit()) {
       StagedEntries.note(execution, path);

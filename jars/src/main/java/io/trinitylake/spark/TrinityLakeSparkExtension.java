@@ -27,6 +27,8 @@ public final class TrinityLakeSparkExtension
     extensions.injectHintResolutionRule(RestoreRule::new);
     extensions.injectPostHocResolutionRule(RefusalRule::new);
     extensions.injectCheckRule(spark -> new StatementCheck());
+    extensions.injectPlanNormalizationRule(RelationRule::new);
+    extensions.injectColumnar(StalePlanRule::new);
     return BoxedUnit.UNIT;
   }
 

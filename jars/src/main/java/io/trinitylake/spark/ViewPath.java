@@ -48,6 +48,11 @@ final class ViewPath {
     return view() != null && view().startsWith("r");
   }
 
+  /** Whether the view is that of one writing statement. */
+  boolean isOfOneStatement() {
+    return view() != null && view().startsWith("w");
+  }
+
   /** Whether this is a table's log directory. */
   boolean isLog() {
     return path.getName().equals(LOG);
