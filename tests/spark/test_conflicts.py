@@ -324,6 +324,29 @@ def test_transaction_follows(
     ids(table, {2, 6, 9, 11, 12})
 
 
+@pytest.mark.parametrize("where", ["", "WHERE true"])
+def test_delete_of_all_rows_keeps_new_ones(
+    spark: SparkSession, other: SparkSession, table: str, ids: Ids, where: str
+) -> None:
+    """DELETE without WHERE deletes the rows that its transaction sees, and only one of two can."""
+    _create(spark, table)
+    for session in (spark, other):
+        session.sql("USE lake")
+        session.sql("BEGIN")
+        session.sql(f"DELETE FROM {table} {where}")
+    spark.sql("COMMIT")
+    with fails("TRINITYLAKE_COMMIT_CONFLICT") as caught:
+        other.sql("COMMIT")
+    assert "TRUNCATE" not in str(caught.value)
+    spark.sql(f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+
+    spark.sql("BEGIN")
+    spark.sql(f"DELETE FROM {table} {where}")
+    other.sql(f"INSERT INTO {table} VALUES (3, 3)")
+    spark.sql("COMMIT")
+    ids(table, {3})
+
+
 def test_serializable_select_into(
     spark: SparkSession, new_session: Any, root: str, table: str, tmp_path: Path
 ) -> None:

@@ -296,6 +296,16 @@ def compacting(new: str, *old: str) -> Entry:
     return _entry("OPTIMIZE", [(k, {**b, "dataChange": False}) for k, b in actions])
 
 
+def deleting(*old: str, predicate: str = "[]") -> Entry:
+    """The entry of a DELETE; without a predicate, of one without WHERE."""
+    return _entry("DELETE", [("remove", _removed(f)) for f in old], predicate=predicate)
+
+
+def truncating(*old: str) -> Entry:
+    """The entry of a TRUNCATE TABLE."""
+    return _entry("TRUNCATE", [("remove", _removed(f)) for f in old])
+
+
 def overwriting(new: str, *old: str) -> Entry:
     """The entry of an INSERT OVERWRITE."""
     actions = [("add", _added(new)), *(("remove", _removed(f)) for f in old)]

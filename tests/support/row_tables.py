@@ -58,6 +58,8 @@ class Where:
 
 ALL = Where("", lambda _: True)
 """No WHERE at all."""
+TRUE = Where("true", lambda _: True)
+"""WHERE true."""
 
 
 def where(**values: Any) -> Where:
@@ -225,6 +227,11 @@ class Session:
     def delete(self, table: str, condition: Where) -> int:
         """DELETE; returns how many rows it deleted. Without one it leaves no entry."""
         return self._change(table, "DELETE", condition, lambda _: [])
+
+    def truncate(self, table: str) -> None:
+        """TRUNCATE TABLE. Of an empty table it leaves no entry."""
+        target = self._load_for_writing(self._statement(), table)
+        self._commit(target, "TRUNCATE", [], target.files.values())
 
     def merge(self, table: str, *rows: Row) -> int:
         """MERGE by ``k``: matched rows get the values, the others are inserted."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.row_tables import (
     ALL,
+    TRUE,
     Conflict,
     Row,
     Session,
@@ -130,6 +131,7 @@ class Client:
             (2, self._merge),
             (2, self._insert_select),
             (1, self._overwrite),
+            (1, self._truncate),
             (2, self._compact),
         )
         weights, functions = zip(*makers, strict=True)
@@ -141,7 +143,7 @@ class Client:
         by_value = where(v=self._chance.randrange(_VALUES))
         by_key = where(k=self._chance.randrange(_KEYS))
         by_partition = where(p=self._chance.choice("xy"))
-        return self._chance.choice([ALL, by_partition, by_key, by_value, by_value])
+        return self._chance.choice([ALL, TRUE, by_partition, by_key, by_value, by_value])
 
     def _new(self, value: int) -> Row:
         self._next += 1
@@ -244,6 +246,13 @@ class Client:
             state[table] = kept + [dict(r) for r in new]
 
         return Stmt(f"OVERWRITE {table} {partition or ''}", run, mean)
+
+    def _truncate(self, table: str) -> Stmt:
+        def run(session: Session) -> None:
+            """Do it in a session."""
+            session.truncate(table)
+
+        return Stmt(f"TRUNCATE {table}", run, lambda state: state[table].clear())
 
     def _compact(self, table: str) -> Stmt:
         condition, major = self._where(), self._often()

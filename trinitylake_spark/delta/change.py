@@ -71,6 +71,7 @@ _KINDS: Mapping[int, Kind] = {
 }
 _ACTION_OF_OPERATION: Mapping[str, ActionType] = {
     "DELETE": ActionType.TABLE_DELETE,
+    "TRUNCATE": ActionType.TRUNCATE,
     "ADD COLUMNS": ActionType.TABLE_ALTER_ADD_COLUMNS,
     "DROP COLUMNS": ActionType.TABLE_ALTER_REMOVE_COLUMNS,
 }
@@ -174,7 +175,7 @@ def change_of_entry(entry: Entry, table: DeltaTable) -> Change:
     )
     return Change(
         kind=kind,
-        action=_action(kind, entry, row_filter),
+        action=_action(kind, entry),
         operation=entry.operation,
         added=frozenset(file_key(f) for f in entry.adds),
         removed=frozenset(file_key(f) for f in entry.removes),
@@ -293,9 +294,6 @@ def _overwrite_filter(entry: Entry) -> str | None:
         return str(parameters.get("predicate") or "")
     if operation == "STREAMING UPDATE" and parameters.get("outputMode") == "Complete":
         return ""
-    if operation == "DELETE":
-        # TRUNCATE and a DELETE without WHERE leave the same entry.
-        return "" if _condition(entry) in ("", '["true"]') else None
     return None
 
 
@@ -314,10 +312,8 @@ def _rewrite_kind(entry: Entry) -> Kind:
     return Kind.CLUSTER if _listed(parameters.get("clusterBy")) else Kind.MINOR
 
 
-def _action(kind: Kind, entry: Entry, row_filter: str) -> int:
-    if kind is Kind.OVERWRITE and not entry.adds and not row_filter and entry.metadata is None:
-        return ActionType.TRUNCATE
-    if kind in (Kind.CHANGE, Kind.METADATA):
+def _action(kind: Kind, entry: Entry) -> int:
+    if kind in (Kind.CHANGE, Kind.METADATA, Kind.OVERWRITE):
         return _ACTION_OF_OPERATION.get(entry.operation, _ACTIONS[kind])
     return _ACTIONS[kind]
 

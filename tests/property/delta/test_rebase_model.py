@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support.delta_tables import (
     Bench,
     add,
+    entry,
     insert,
     optimize,
     overwrite,
@@ -55,7 +56,12 @@ class Step:
 
 STEPS = st.builds(
     Step,
-    st.sampled_from(["insert", "update", "delete", "compact", "zorder", "overwrite"]),
+    st.sampled_from(
+        [
+            *("insert", "update", "delete", "delete all"),
+            *("compact", "zorder", "overwrite", "truncate"),
+        ]
+    ),
     st.integers(0, 7),
     st.integers(0, 7),
 )
@@ -70,6 +76,8 @@ REWRITES = [
     "delete",
     "insert",
     "overwrite",
+    "delete all",
+    "truncate",
 ]
 REWRITERS = st.lists(
     st.builds(Step, st.sampled_from(REWRITES), st.integers(0, 3), st.integers(0, 1)),
@@ -108,7 +116,11 @@ class Writer:
             self._overwrite(partition)
         elif step.kind in ("compact", "zorder"):
             self._compact(step, partition)
-        elif self.files:
+        elif not self.files:
+            return
+        elif step.kind in ("delete all", "truncate"):
+            self._empty(truncates=step.kind == "truncate")
+        else:
             self._change(step)
 
     def _overwrite(self, partition: str | None) -> None:
@@ -155,6 +167,19 @@ class Writer:
             update(self._add(changed, partition), self._remove(path)),
             lambda table: frozenset((i, self.name) if i in ids else (i, w) for i, w in table),
         )
+
+    def _empty(self, *, truncates: bool) -> None:
+        """DELETE without WHERE deletes the rows it saw; TRUNCATE leaves none."""
+        ids = {i for file in self.files for i, _ in self.contents[file]}
+        gone = [self._remove(f) for f in sorted(self.files)]
+        if truncates:
+            self._log("truncate", entry("TRUNCATE", *gone), lambda _: frozenset())
+        else:
+            self._log(
+                "delete",
+                update(*gone, operation="DELETE", predicate="true"),
+                lambda table: frozenset(r for r in table if r[0] not in ids),
+            )
 
     def _new_rows(self, count: int, partition: str | None) -> Rows:
         # An id tells its partition by being even or odd.
@@ -289,7 +314,7 @@ def test_rebased_log_means_theirs_then_mine(
     must_succeed = (
         not strict
         and set(writers["theirs"].kinds) <= {"insert", "compact", "zorder"}
-        and set(writers["mine"].kinds) <= {"insert", "update", "delete", "overwrite"}
+        and set(writers["mine"].kinds) <= {"insert", "update", "delete", "overwrite", "truncate"}
     )
     try:
         definition, _ = bench.rebase(base, writers["mine"].entries, writers["theirs"].entries)

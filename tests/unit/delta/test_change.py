@@ -24,7 +24,7 @@ from trinitylake_spark.delta.change import (
 )
 from trinitylake_spark.delta.segment import Commit
 from trinitylake_spark.delta.table import new_table
-from trinitylake_spark.format.definitions_pb2 import ActionType
+from trinitylake_spark.format.definitions_pb2 import ActionType, DataChange
 
 
 def _change(table: str, version: int):  # noqa: ANN202 - the type under test
@@ -44,7 +44,7 @@ def _change(table: str, version: int):  # noqa: ANN202 - the type under test
         ("p", 11, Kind.MAJOR, ActionType.MAJOR_COMPACT),
         ("p", 12, Kind.METADATA, ActionType.TABLE_ALTER_ADD_COLUMNS),
         ("p", 13, Kind.METADATA, ActionType.TABLE_ALTER),
-        ("p", 15, Kind.OVERWRITE, ActionType.TRUNCATE),
+        ("p", 15, Kind.CHANGE, ActionType.TABLE_DELETE),
         ("p", 17, Kind.OTHER, ActionType.TABLE_ALTER),
         ("p", 20, Kind.INSERT, ActionType.TABLE_INSERT),
         ("d", 2, Kind.CHANGE, ActionType.TABLE_DELETE),
@@ -76,6 +76,32 @@ def test_record_in_the_root_tells_the_same(table: str, version: int) -> None:
     change = _change(table, version)
 
     assert change == change_of_record(change.action, change.detail("log"))
+
+
+def test_truncate_is_told_from_delete_without_where() -> None:
+    """TRUNCATE overwrites the whole table, DELETE changes rows: in the log and in the root."""
+    table = new_table("x", Commit(0, "", 1, 1), written_by_delta("d", 0))
+    change = change_of_entry(entry("TRUNCATE", remove("a", "1")), table)
+
+    assert (change.kind, change.action) == (Kind.OVERWRITE, ActionType.TRUNCATE)
+    assert (change.operation, change.partitions, change.row_filter) == ("TRUNCATE", None, "")
+    assert change == change_of_record(change.action, change.detail("log"))
+
+
+def test_roots_that_took_delete_for_truncate_are_read() -> None:
+    """Older roots recorded a DELETE without WHERE as TRUNCATE: it still counts as an overwrite."""
+    record = DataChange(operation="DELETE", removed_files=["a"], row_filter="").SerializeToString()
+    change = change_of_record(ActionType.TRUNCATE, record)
+
+    assert (change.kind, change.operation) == (Kind.OVERWRITE, "DELETE")
+    assert (change.removed, change.partitions) == ({"a"}, None)
+
+
+def test_overwrite_with_no_rows_is_no_truncate() -> None:
+    """INSERT OVERWRITE of an empty result is recorded as what its author wrote."""
+    table = new_table("x", Commit(0, "", 1, 1), written_by_delta("p", 0))
+
+    assert change_of_entry(overwrite(remove("a")), table).action == ActionType.INSERT_OVERWRITE
 
 
 def test_partitions_and_filters() -> None:
@@ -115,8 +141,10 @@ def test_many_files_are_left_to_the_entry() -> None:
         (entry("STREAMING UPDATE", add("b"), remove("a"), outputMode="Complete"), Kind.OVERWRITE),
         (entry("Manual Update", add("b")), Kind.INSERT),
         (entry("Manual Update", add("b"), remove("a")), Kind.CHANGE),
-        (update(remove("a"), operation="DELETE", predicate="true"), Kind.OVERWRITE),
+        (update(remove("a"), operation="DELETE", predicate="true"), Kind.CHANGE),
+        (entry("DELETE", remove("a"), predicate="[]"), Kind.CHANGE),
         (update(remove("a"), operation="DELETE"), Kind.CHANGE),
+        (entry("TRUNCATE", remove("a")), Kind.OVERWRITE),
         (overwrite(remove("a")), Kind.OVERWRITE),
         (entry("ADD COLUMNS"), Kind.METADATA),
     ],

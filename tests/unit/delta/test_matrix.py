@@ -9,6 +9,7 @@ import pytest
 from tests.support.delta_tables import (
     Bench,
     add,
+    entry,
     insert,
     live_files,
     optimize,
@@ -16,6 +17,7 @@ from tests.support.delta_tables import (
     remove,
     update,
 )
+from trinitylake_spark.delta.entry import file_key
 from trinitylake_spark.delta.matrix import COLUMNS, MATRIX, Code
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.errors import CommitConflictError
@@ -158,6 +160,67 @@ def test_different_partitions_never_conflict(earlier: str, later: str, *, strict
     commit = table.segment.commits[-1]
     assert commit.unique.endswith("_2")
     assert bench.entries(definition)[-1] == second
+
+
+# DELETE without WHERE on all files: the UD row and column. TRUNCATE: the OW row and column.
+WHOLE = {
+    "delete": {
+        "after": {"OW": "E", "IN": "+", "UD": "E", "MI": "N", "MA": "N"},
+        "before": {"OW": "O", "IN": "+", "UD": "E", "MI": "C", "MA": "E"},
+    },
+    "truncate": {
+        "after": dict.fromkeys(KINDS, "O"),
+        "before": dict(zip(KINDS, "OEEEE", strict=True)),
+    },
+}
+
+
+def _empty(statement: str) -> Entry:
+    everything = [remove(f"f{i}") for i in range(1, 5)]
+    if statement == "truncate":
+        return entry("TRUNCATE", *everything)
+    return update(*everything, operation="DELETE", predicate="true")
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "optimised"])
+@pytest.mark.parametrize("order", ["after", "before"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("statement", ["delete", "truncate"])
+def test_statements_that_empty_a_table(
+    statement: str, kind: str, order: str, *, strict: bool
+) -> None:
+    """DELETE without WHERE goes by the UD row and column, in both modes; only TRUNCATE by OW's."""
+    bench = Bench(f"whole-{statement}-{kind}-{order}-{strict}")
+    base = _base(bench, partitioned=False, strict=strict)
+    mine, theirs = _empty(statement), _job(kind, "theirs", ("f1", "f2"), None)
+    if order == "before":
+        mine, theirs = _job(kind, "mine", ("f1", "f2"), None), _empty(statement)
+    cell = ("OW" if statement == "truncate" else "UD", kind)
+    earlier, later = cell if order == "before" else reversed(cell)
+    code = SEED[earlier][KINDS.index(later)] if strict else WHOLE[statement][order][kind]
+
+    definition = _check(bench, base, theirs, mine, succeeds=code != "E")
+    if definition is not None:
+        added = {file_key(a) for a in [*mine.adds, *theirs.adds]}
+        kept = added if (code, kind) in {("+", "IN"), ("O", "OW")} or order == "before" else set()
+        kept -= {"theirs-new"} if order == "after" and statement == "truncate" else set()
+        kept -= {"mine-new"} if code == "C" else set()
+        assert live_files(bench.entries(definition)) == kept
+
+
+@pytest.mark.parametrize("statement", ["delete", "truncate"])
+def test_conflicts_name_the_statement(statement: str) -> None:
+    """Who wrote DELETE reads DELETE, who wrote TRUNCATE reads TRUNCATE, as mine and as theirs."""
+    bench = Bench(f"named-{statement}")
+    base = _base(bench, partitioned=False, strict=True)
+    with pytest.raises(CommitConflictError) as caught:
+        bench.rebase(base, [_job("UD", "mine", ("f1", "f2"), None)], [_empty(statement)])
+    assert caught.value.fields["their_operation"] == statement.upper()
+    if statement == "delete":
+        with pytest.raises(CommitConflictError) as caught:
+            bench.rebase(base, [_empty("delete")], [_empty("delete")])
+        assert caught.value.fields["my_operation"] == "DELETE"
+        assert "TRUNCATE" not in caught.value.message
 
 
 @pytest.mark.parametrize(
