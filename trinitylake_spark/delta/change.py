@@ -278,6 +278,8 @@ def _classify(entry: Entry) -> tuple[Kind, str]:
         return Kind.OVERWRITE, row_filter
     elif entry.operation in _CHANGES:
         return Kind.CHANGE, _condition(entry)
+    elif _replaces_rows(entry):
+        kind = Kind.CHANGE
     elif not any(f.get("dataChange", True) for f in files):
         kind = _rewrite_kind(entry)
     else:
@@ -290,11 +292,20 @@ def _overwrite_filter(entry: Entry) -> str | None:
     operation, parameters = entry.operation, entry.parameters
     if "REPLACE TABLE" in operation or operation == "TRUNCATE":
         return ""
+    if _replaces_rows(entry):
+        return None
     if operation == "WRITE" and parameters.get("mode") == "Overwrite":
         return str(parameters.get("predicate") or "")
     if operation == "STREAMING UPDATE" and parameters.get("outputMode") == "Complete":
         return ""
     return None
+
+
+def _replaces_rows(entry: Entry) -> bool:
+    """Tell whether it is REPLACE ON or USING, which deletes the rows that match its source."""
+    parameters = entry.parameters
+    is_chosen = "replaceOnCond" in parameters or "replaceUsingCols" in parameters
+    return is_chosen and parameters.get("mode") == "Overwrite"
 
 
 def _rewrite_kind(entry: Entry) -> Kind:

@@ -146,6 +146,9 @@ def test_many_files_are_left_to_the_entry() -> None:
         (update(remove("a"), operation="DELETE"), Kind.CHANGE),
         (entry("TRUNCATE", remove("a")), Kind.OVERWRITE),
         (overwrite(remove("a")), Kind.OVERWRITE),
+        (overwrite(add("b"), remove("a"), replaceOnCond="t.a = s.a"), Kind.CHANGE),
+        (overwrite(add("b"), replaceUsingCols="(a)"), Kind.CHANGE),
+        (entry("WRITE", add("b"), mode="Append", replaceUsingCols="(a)"), Kind.INSERT),
         (entry("ADD COLUMNS"), Kind.METADATA),
     ],
 )

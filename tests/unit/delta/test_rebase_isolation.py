@@ -12,6 +12,7 @@ from tests.support.delta_tables import (
     add,
     entry,
     insert,
+    live_files,
     optimize,
     overwrite,
     refused,
@@ -83,6 +84,19 @@ def test_serializable_merge_minds_deleted_rows() -> None:
 
     refused(bench, base, [update(add("m"), operation="MERGE")], [gone], **options)
     bench.rebase(base, [update(add("m"), remove("f1"))], [gone], **options)
+
+
+@pytest.mark.parametrize("chosen", [{"replaceOnCond": "t.a = s.a"}, {"replaceUsingCols": "(a)"}])
+def test_replace_on_and_using_delete_by_rows(chosen: dict[str, str]) -> None:
+    """They delete the rows that match their source: rows that came in stay, or refuse them."""
+    bench = Bench(f"replace-{min(chosen)}")
+    base = bench.commit(bench.create(), insert(*FOUR))
+    mine = overwrite(add("m"), remove("f1"), **chosen)
+    definition, _ = bench.rebase(base, [mine], [insert(add("t"))])
+
+    assert live_files(bench.entries(definition)) == {"m", "t", "f2", "f3", "f4"}
+    options = {"isolation": Isolation.SERIALIZABLE}
+    assert "row filter" in refused(bench, base, [mine], [insert(add("t"))], **options)
 
 
 def test_keys_refuse_rows_of_two_writers() -> None:
