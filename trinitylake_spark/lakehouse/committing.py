@@ -19,6 +19,7 @@ from trinitylake_spark.errors import (
 from trinitylake_spark.format.nodefile import encode_node
 from trinitylake_spark.format.system import CREATED_AT, OVERTAKEN, TIME_VERSION
 from trinitylake_spark.lakehouse.contest import Contest
+from trinitylake_spark.lakehouse.turns import TurnTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,12 +142,15 @@ class Commit:
         try:
             self._follow(services.finder.known)
             self._store()
-            with turns.turn() as ahead:
+            with turns.turn(contest.seconds_left) as ahead:
                 contest.queued(ahead)
                 root = self._create(contest)
                 turns.newest = root.version
         except CommitUnknownError:
             raise
+        except TurnTimeoutError:
+            self._discard()
+            raise self._too_late(contest) from None
         except (TrinityLakeError, AlreadyCommitted):
             self._discard()
             raise
@@ -198,10 +202,12 @@ class Commit:
             contest.saw(latest, latest.version - followed)
 
     def _check_time(self, contest: Contest) -> None:
-        if not contest.is_over:
-            return
+        if contest.seconds_left <= 0:
+            raise self._too_late(contest)
+
+    def _too_late(self, contest: Contest) -> CommitConflictError:
         seconds = self._services.commit_seconds
-        raise CommitConflictError(
+        return CommitConflictError(
             f"Other transactions were faster for {seconds:g} seconds, the last time with version "
             f"{self._base.version}. Nothing was committed, and nothing stands against the "
             "transaction itself: run it again.",

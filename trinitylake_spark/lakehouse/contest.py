@@ -57,9 +57,9 @@ class Contest:
         """Roots that it has tried to create."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether its time is up."""
-        return self._clock.monotonic() - self._began >= self._seconds
+    def seconds_left(self) -> float:
+        """How long it may go on."""
+        return self._began + self._seconds - self._clock.monotonic()
 
     def queued(self, ahead: int) -> None:
         """Count those of the same process that were served before."""
