@@ -133,6 +133,45 @@ def test_begin_with_everything(spark: SparkSession, table: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [" " * 20_000, "-- a line\n" * 20_000, "/* a comment */\n" * 20_000],
+    ids=["blanks", "lines", "comments"],
+)
+def test_statements_after_much_noise(spark: SparkSession, noise: str) -> None:
+    """However many blanks and comments come first, a statement is what it is."""
+    assert one(spark, noise + "SELECT 1") == 1
+    spark.sql(noise + "BEGIN")
+    assert spark.sql(noise + "SHOW TRANSACTION").count() == 1
+    spark.sql(noise + "ROLLBACK")
+    spark.sql(noise + "BEGIN ATOMIC SELECT 1; END")
+
+
+def test_a_long_comment(spark: SparkSession) -> None:
+    """A COMMENT of 100,000 characters arrives whole."""
+    message = "it's \\ me " * 10_000
+    literal = message.replace("\\", "\\\\").replace("'", "''")
+    spark.sql(f"BEGIN COMMENT '{literal}'")
+    assert spark.sql("SHOW TRANSACTION").collect()[0]["message"] == message
+    spark.sql("ROLLBACK")
+
+
+def test_malformed_statements(spark: SparkSession) -> None:
+    """They say what was expected and where; no transaction is opened or ended."""
+    spark.sql("BEGIN")
+    for statement, line, column, expected in (
+        ("BEGIN TRANSACTION FOO", 1, 18, "at or near 'FOO': expected ISOLATION LEVEL, COMMENT"),
+        ("COMMIT\n WORK X", 2, 6, "at or near 'X': expected the end of the statement"),
+        ("BEGIN ISOLATION LEVEL BOGUS", 1, 22, "'BOGUS': expected SNAPSHOT or SERIALIZABLE"),
+    ):
+        with fails("PARSE_SYNTAX_ERROR", "42601") as caught:
+            spark.sql(statement)
+        assert expected in str(caught.value)
+        assert f"(line {line}, pos {column})" in str(caught.value)
+    assert spark.sql("SHOW TRANSACTION").count() == 1
+    spark.sql("ROLLBACK")
+
+
 def test_an_unknown_level(spark: SparkSession) -> None:
     """A level that there is not is refused, and no transaction is open."""
     with fails("TRINITYLAKE_INVALID_ARGUMENT"):

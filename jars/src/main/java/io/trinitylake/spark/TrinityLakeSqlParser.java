@@ -50,7 +50,7 @@ final class TrinityLakeSqlParser extends DelegatingParser {
     return delegate.parsePlanWithParameters(sql, parameters);
   }
 
-  private String rewritten(String sql) {
+  private String rewritten(String sql) throws ParseException {
     StatementScope.parsing();
     return TransactionStatements.toCall(sql)
         .map(call -> "CALL `" + Catalogs.ofTransaction(spark) + "`.system." + call)
