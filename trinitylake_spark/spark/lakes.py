@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from trinitylake_spark.delta.log import Memory
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.delta.table_format import DeltaFormat
-from trinitylake_spark.errors import Kind, NotFoundError
+from trinitylake_spark.errors import AlreadyExistsError, Kind, NotFoundError
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 
 if TYPE_CHECKING:
@@ -62,9 +64,10 @@ class Lake:
 
 @dataclass
 class Lakes:
-    """All open lakehouses. Safe to use from several threads."""
+    """All open lakehouses. Safe to use from several threads; a slow root delays itself alone."""
 
     _open: dict[str, Lake] = field(default_factory=dict)
+    _opening: WeakValueDictionary[str, threading.Lock] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(
@@ -81,7 +84,7 @@ class Lakes:
             root: URL of the tree.
             warehouse: URL of the data, or None for the default.
             storage_options: options of the root's storage.
-            create: create the lakehouse if there is none.
+            create: create the lakehouse if there is none; if another job does so first, open it.
 
         Raises:
             NotFoundError: kind ``LAKEHOUSE_NOT_FOUND``.
@@ -89,6 +92,8 @@ class Lakes:
         """
         key = json.dumps([root, warehouse, dict(storage_options)], sort_keys=True)
         with self._lock:
+            opening = self._opening.setdefault(key, threading.Lock())
+        with opening:
             lake = self._open.get(key)
             if lake is None:
                 lake = _open(root, warehouse, storage_options, create=create)
@@ -100,14 +105,18 @@ def _open(
     root: str, warehouse: str | None, storage_options: Mapping[str, str], *, create: bool
 ) -> Lake:
     delta = DeltaFormat()
+    open_it, create_it = (
+        partial(make, root, storage_options=storage_options, warehouse=warehouse, formats=[delta])
+        for make in (Lakehouse.open, Lakehouse.create)
+    )
     try:
-        lakehouse = Lakehouse.open(
-            root, storage_options=storage_options, warehouse=warehouse, formats=[delta]
-        )
-    except NotFoundError as error:
-        if error.kind is not Kind.LAKEHOUSE_NOT_FOUND or not create:
+        return Lake(open_it(), delta)
+    except NotFoundError as missing:
+        if missing.kind is not Kind.LAKEHOUSE_NOT_FOUND or not create:
             raise
-        lakehouse = Lakehouse.create(
-            root, storage_options=storage_options, warehouse=warehouse, formats=[delta]
-        )
-    return Lake(lakehouse, delta)
+    try:
+        return Lake(create_it(), delta)
+    except AlreadyExistsError as taken:
+        if taken.kind is not Kind.LAKEHOUSE_ALREADY_EXISTS:
+            raise
+        return Lake(open_it(), delta)
