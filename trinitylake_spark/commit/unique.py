@@ -1,17 +1,25 @@
-"""Write files whose names nobody else can have (format.md §2.1, §6.4 step 3)."""
+"""Write files whose names nobody else can have, or take them back (format.md §2.1, §6.4)."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from trinitylake_spark.errors import AlreadyExistsError, CorruptError, Kind, StorageError
+from trinitylake_spark.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    Kind,
+    StorageError,
+    TrinityLakeError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from trinitylake_spark.storage.base import Storage
 
 _MAX_CREATES = 5
+_DELETERS = 16
 
 
 def create_unique(storage: Storage, objects: Mapping[str, bytes]) -> None:
@@ -35,6 +43,30 @@ def create_unique(storage: Storage, objects: Mapping[str, bytes]) -> None:
         return
     for path, data in objects.items():
         _settle(storage, path, data)
+
+
+def discard_unique(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete files that no version reaches, side by side and as far as the storage lets us.
+
+    What stays is garbage and harms nobody. So a failure is no error and does not end it; but a
+    storage that fails again and again, after all the retries of each call, is left alone.
+    """
+    failures: list[TrinityLakeError] = []
+
+    def delete(path: str) -> None:
+        if len(failures) < _DELETERS:
+            try:
+                storage.delete(path)
+            except TrinityLakeError as error:
+                failures.append(error)
+
+    wanted = list(paths)
+    if len(wanted) <= 1 or not storage.parallel:
+        for path in wanted:
+            delete(path)
+        return
+    with ThreadPoolExecutor(min(_DELETERS, len(wanted))) as pool:
+        list(pool.map(delete, wanted))
 
 
 def _settle(storage: Storage, path: str, data: bytes) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from trinitylake_spark.commit.commit import Committed, Lost
-from trinitylake_spark.commit.unique import create_unique
+from trinitylake_spark.commit.unique import create_unique, discard_unique
 from trinitylake_spark.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -260,11 +259,9 @@ class Commit:
 
     def _discard(self) -> None:
         """Delete what was written, as far as possible: no version reaches it."""
-        with contextlib.suppress(TrinityLakeError):
-            for path in self._written:
-                self._services.storage.delete(path)
-            for path in self._files_written:
-                self._services.format_context.warehouse.delete(path)
+        discard_unique(self._services.storage, self._written)
+        if self._files_written:
+            discard_unique(self._services.format_context.warehouse, self._files_written)
 
 
 def store(services: Services, definitions: Mapping[str, bytes], files: Mapping[str, bytes]) -> None:

@@ -168,6 +168,23 @@ def test_a_refused_commit_leaves_no_file(counted: Counted) -> None:
     assert data.count("delete") == 1
 
 
+def test_a_delete_that_fails_keeps_no_other_file(counted: Counted) -> None:
+    """Of the files of a refused commit only the one stays that cannot be deleted."""
+    lake, tree, data = counted
+    faulty = FaultyStorage(tree, [Fault(Effect.REFUSE, ["delete"], times=1)])
+    tx = other(lake, storage=faulty).begin()
+    for number in range(2, 8):
+        append(tx, f"t{number:02}", 5)
+    rewrite(tx, "t01", [1])
+    with lake.transaction() as theirs:
+        append(theirs, "t01", 2)
+    before, files = tree.inner.list(), data.inner.list()
+    with pytest.raises(CommitConflictError):
+        tx.commit()
+    assert [path for path in tree.inner.list() if path not in before] == [faulty.injected[0].path]
+    assert data.inner.list() == files
+
+
 @pytest.mark.parametrize("call", range(4))
 def test_a_storage_failure_before_the_root_leaves_nothing(counted: Counted, call: int) -> None:
     """Whichever create is refused: no version, no file, and the transaction is over."""
