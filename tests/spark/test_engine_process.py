@@ -63,7 +63,9 @@ def test_there_is_one_engine_for_all_sessions(
     spark.sql("SHOW NAMESPACES IN lake")
     (engine,) = engines()
     command = Path(f"/proc/{engine}/cmdline").read_bytes().split(b"\0")
-    assert command[1:] == [b"-m", MODULE.encode(), b""]
+    assert command[1:3] == [b"-P", b"-c"]
+    assert command[3].endswith(b'run_module("%s", run_name="__main__")\n' % MODULE.encode())
+    assert command[4:] == [b""]
 
 
 def test_the_engine_dies_between_statements(spark: SparkSession, table: str) -> None:

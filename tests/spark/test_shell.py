@@ -33,17 +33,23 @@ SELECT 'message', message FROM lake.system.versions ORDER BY version DESC LIMIT 
 """
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The environment of a shell; the package may be a checkout that is not installed."""
+def environment(home: Path, *folders: Path) -> dict[str, str]:
+    """The environment of a shell; the package may be a checkout that is not installed.
+
+    Args:
+        home: Spark's home.
+        folders: more folders for Python to find modules in.
+    """
+    package = Path(trinitylake_spark.__file__).parents[1]
     return {
         **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": str(Path(trinitylake_spark.__file__).parents[1]),
+        "PYTHONPATH": os.pathsep.join(map(str, (*folders, package))),
     }
 
 
-def shell(folder: Path, script: str) -> Any:
+def shell(folder: Path, script: str, *python_folders: Path) -> Any:
     """Run a script in spark-sql."""
     home = Path(pyspark.__file__).parent
     settings = {
@@ -60,7 +66,7 @@ def shell(folder: Path, script: str) -> Any:
     (folder / "script.sql").write_text(script)
     return subprocess.run(
         [*command, "-f", str(folder / "script.sql")],
-        env=environment(home),
+        env=environment(home, *python_folders),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -85,6 +91,17 @@ def test_a_failing_script_leaves_no_trace(tmp_path: Path) -> None:
     result = shell(tmp_path, "SELECT 'sum', sum(x) FROM lake.sh.a;")
     assert result.returncode == 0, result.stderr[-3000:]
     assert "sum\t1" in result.stdout.splitlines()
+
+
+def test_modules_that_lie_about(tmp_path: Path) -> None:
+    """The engine imports none of the working directory, and may follow what others print."""
+    (tmp_path / "random.py").write_text("raise SystemExit('not the random of Python')")
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("print('activated')\nprint('half a line', end='')\n")
+    result = shell(tmp_path, "CREATE NAMESPACE lake.n; SELECT 'fine';", site)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "fine" in result.stdout.splitlines()
 
 
 def test_setup_mistakes_are_named(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +33,24 @@ import py4j.Py4JException;
 final class EngineProcess {
   private static final Logger LOG = LoggerFactory.getLogger(EngineProcess.class);
   private static final String MODULE = "trinitylake_spark.spark.engine";
+  private static final Pattern GREETING = Pattern.compile("\\{\"port\": (\\d+)}$");
+
+  /**
+   * Starts the engine with none of the modules that lie about in the working directory: {@code -P}.
+   * Only a checkout of this package goes before the installed one, so that a driver that runs from
+   * it gets an engine of the same code.
+   */
+  private static final String START =
+      """
+      import os, runpy, sys
+      if os.path.exists("trinitylake_spark/__init__.py"):
+          sys.path.insert(0, os.getcwd())
+          import trinitylake_spark
+          del sys.path[0]
+      runpy.run_module("%s", run_name="__main__")
+      """
+          .formatted(MODULE);
+
   private static final long START_SECONDS = 60;
   private static final long END_SECONDS = 5;
   private static final int LAST_WORDS = 20;
@@ -42,13 +62,19 @@ final class EngineProcess {
   private final EngineClient client;
   private final Deque<String> lastWords = new ArrayDeque<>();
 
-  private EngineProcess(String python) {
+  /**
+   * Starts an engine.
+   *
+   * @param python the executable to start it with
+   * @throws TrinityLakeException (sneaky) {@code TRINITYLAKE_ENGINE} if it does not start
+   */
+  EngineProcess(String python) {
     this.python = python;
     byte[] secret = new byte[32];
     new SecureRandom().nextBytes(secret);
     String token = HexFormat.of().formatHex(secret);
     try {
-      process = new ProcessBuilder(python, "-m", MODULE).start();
+      process = new ProcessBuilder(python, "-P", "-c", START).start();
     } catch (IOException e) {
       throw Sneaky.raise(
           TrinityLakeException.engine(
@@ -136,29 +162,33 @@ final class EngineProcess {
   }
 
   private int handshake(String token) {
-    CompletableFuture<JsonNode> greeting = new CompletableFuture<>();
+    CompletableFuture<Integer> greeting = new CompletableFuture<>();
     follow(
         "output",
         process.getInputStream(),
         line -> {
+          // Whoever configures this Python may print before the engine does, even half a line.
+          Matcher port = GREETING.matcher(line);
           if (greeting.isDone()) {
             LOG.info("engine: {}", line);
+          } else if (port.find()) {
+            greeting.complete(Integer.valueOf(port.group(1)));
           } else {
-            greeting.complete(Json.parse(line));
+            remember(line);
           }
         });
     process.onExit().thenRun(() -> greeting.completeExceptionally(new IOException("it ended")));
     try {
       process.getOutputStream().write((token + "\n").getBytes(StandardCharsets.UTF_8));
       process.getOutputStream().flush();
-      return greeting.get(START_SECONDS, TimeUnit.SECONDS).get("port").asInt();
+      return greeting.get(START_SECONDS, TimeUnit.SECONDS);
     } catch (IOException | ExecutionException | TimeoutException e) {
       end();
       throw Sneaky.raise(
           TrinityLakeException.engine(
               "The engine did not start: '"
                   + python
-                  + " -m "
+                  + " -P -m "
                   + MODULE
                   + "'. Is trinitylake_spark installed for that Python? Otherwise set"
                   + " spark.pyspark.python."
