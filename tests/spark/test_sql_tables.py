@@ -177,8 +177,9 @@ def test_rename(spark: SparkSession, table: str) -> None:
     assert rows(spark, "SELECT * FROM lake.elsewhere.moved") == [(1,), (2,)]
 
     spark.sql(f"CREATE TABLE {table} (a INT)")
-    with fails("TABLE_OR_VIEW_ALREADY_EXISTS"):
+    with fails("TABLE_OR_VIEW_ALREADY_EXISTS") as caught:
         spark.sql(f"ALTER TABLE {table} RENAME TO lake.elsewhere.moved")
+    assert "`lake`.`elsewhere`.`moved`" in str(caught.value)
 
 
 def test_describe(spark: SparkSession, table: str) -> None:

@@ -214,6 +214,6 @@ class Catalog(ABC):
             f"{self.at_version}. {advice}",
             kind=Kind.TABLE_NOT_FOUND if what == "table" else Kind.VIEW_NOT_FOUND,
             namespace=namespace,
-            name=name,
             version=self.at_version,
+            **{what: name},
         )

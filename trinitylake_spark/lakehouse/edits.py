@@ -383,7 +383,7 @@ class Edits(Catalog):
                     "name.",
                     kind=Kind.TABLE_ALREADY_EXISTS if is_table else Kind.VIEW_ALREADY_EXISTS,
                     namespace=namespace,
-                    name=name,
+                    **{kind.name.lower(): name},
                 )
         constraints = self._pending.constraints
         constraints.present[namespace_key] = f"namespace {namespace!r} must exist"

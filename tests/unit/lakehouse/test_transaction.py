@@ -170,6 +170,28 @@ def test_a_block_may_end_its_transaction_itself(lake: Lakehouse) -> None:
     assert lake.namespaces() == ["n", "s"]
 
 
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda tx: tx.rename_table("s", "a", "s", "b"), {"namespace": "s", "table": "b"}),
+        (lambda tx: tx.rename_view("s", "v", "s", "a"), {"namespace": "s", "view": "a"}),
+        (lambda tx: tx.rename_table("s", "x", "s", "y"), {"namespace": "s", "table": "x"}),
+        (lambda tx: tx.rename_table("s", "a", "x", "y"), {"namespace": "x"}),
+        (lambda tx: tx.view("s", "x"), {"namespace": "s", "view": "x"}),
+        (lambda tx: tx.create_namespace("s"), {"namespace": "s"}),
+    ],
+)
+def test_errors_name_what_is_wrong(
+    lake: Lakehouse, edit: Callable[[Transaction], None], named: dict[str, str]
+) -> None:
+    """The fields ``namespace``, ``table`` and ``view`` name what is there or is missing."""
+    with pytest.raises((AlreadyExistsError, NotFoundError)) as caught:
+        edit(lake.begin())
+    fields = caught.value.fields
+    assert {key: fields[key] for key in fields if key in {"namespace", "table", "view"}} == named
+    assert "name" not in fields
+
+
 def test_an_old_transaction_cannot_commit() -> None:
     """After ``txn_ttl_millis`` a commit is refused, and nothing is written."""
     clock = ManualClock()
