@@ -50,19 +50,14 @@ public final class AtomicBlock extends LogicalPlan {
       catalog.transaction("commit");
       return result;
     } catch (Throwable failure) {
-      rollBack(catalog, failure);
+      Cleanup.after(failure, () -> rollBack(catalog));
       throw Sneaky.raise(failure);
     }
   }
 
-  private static void rollBack(TrinityLakeCatalog catalog, Throwable failure) {
-    if (!catalog.isInTransaction()) {
-      return;
-    }
-    try {
+  private static void rollBack(TrinityLakeCatalog catalog) {
+    if (catalog.isInTransaction()) {
       catalog.transaction("rollback");
-    } catch (RuntimeException also) {
-      failure.addSuppressed(also);
     }
   }
 

@@ -44,8 +44,11 @@ final class StagedDeltaTable implements StagedTable, SupportsWrite {
 
   @Override
   public void abortStagedChanges() {
-    staged.abortStagedChanges();
-    abandon.run();
+    try {
+      staged.abortStagedChanges();
+    } finally {
+      abandon.run();
+    }
   }
 
   @Override

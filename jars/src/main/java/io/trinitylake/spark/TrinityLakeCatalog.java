@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -296,12 +297,10 @@ public final class TrinityLakeCatalog
   public Table createTable(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
     Map<String, String> properties = ownProperties(ident, info);
     String path = stage(ident, "create");
-    try {
-      delta.createTable(pathIdentifier(path), info.columns(), info.partitions(), properties);
-    } catch (RuntimeException e) {
-      unstage(path);
-      throw e;
-    }
+    Cleanup.ifFails(
+        () ->
+            delta.createTable(pathIdentifier(path), info.columns(), info.partitions(), properties),
+        () -> unstage(path));
     try {
       return new ClassicTable(spark, open(ident, Statement.NONE, "live"));
     } catch (NoSuchTableException e) {
@@ -322,7 +321,8 @@ public final class TrinityLakeCatalog
     return staged(
         ident,
         path,
-        delta.stageCreate(pathIdentifier(path), info.columns(), info.partitions(), properties));
+        () ->
+            delta.stageCreate(pathIdentifier(path), info.columns(), info.partitions(), properties));
   }
 
   @Override
@@ -332,7 +332,9 @@ public final class TrinityLakeCatalog
     return staged(
         ident,
         path,
-        delta.stageReplace(pathIdentifier(path), info.columns(), info.partitions(), properties));
+        () ->
+            delta.stageReplace(
+                pathIdentifier(path), info.columns(), info.partitions(), properties));
   }
 
   @Override
@@ -342,8 +344,9 @@ public final class TrinityLakeCatalog
     return staged(
         ident,
         path,
-        delta.stageCreateOrReplace(
-            pathIdentifier(path), info.columns(), info.partitions(), properties));
+        () ->
+            delta.stageCreateOrReplace(
+                pathIdentifier(path), info.columns(), info.partitions(), properties));
   }
 
   @Override
@@ -484,9 +487,11 @@ public final class TrinityLakeCatalog
     engine.call("table_unstage", Json.object().put("path", path));
   }
 
-  private StagedTable staged(Identifier ident, String path, StagedTable table) {
+  private StagedTable staged(Identifier ident, String path, Supplier<StagedTable> stage) {
+    Runnable abandon = () -> unstage(path);
+    StagedTable table = Cleanup.ifFails(stage, abandon);
     return new StagedDeltaTable(
-        name + "." + ident.namespace()[0] + "." + ident.name(), table, () -> unstage(path));
+        name + "." + ident.namespace()[0] + "." + ident.name(), table, abandon);
   }
 
   private boolean drop(Identifier ident, boolean purge) {
