@@ -17,17 +17,31 @@ final class OpenedCatalogTable extends CatalogTable {
   private final transient OpenedTable opened;
 
   /**
-   * Describes a table.
+   * Describes a table that the engine opened.
    *
    * @param location its path in the view that is to be shown
    */
   OpenedCatalogTable(OpenedTable opened, String location) {
-    super(
+    this(
         new TableIdentifier(
             opened.ident().name(),
             Option.apply(opened.namespace()),
             Option.apply(opened.catalog())),
         CatalogTableType.MANAGED(),
+        location,
+        opened);
+  }
+
+  /** Describes a table at a path that the engine gave; what it looks like is in its log. */
+  OpenedCatalogTable(TableIdentifier name, CatalogTableType type, String location) {
+    this(name, type, location, null);
+  }
+
+  private OpenedCatalogTable(
+      TableIdentifier name, CatalogTableType type, String location, OpenedTable opened) {
+    super(
+        name,
+        type,
         new CatalogStorageFormat(
             Option.apply(new Path(location).toUri()),
             Scala.none(),

@@ -26,7 +26,6 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.delta.catalog.DeltaCatalogV1;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -39,7 +38,7 @@ public final class TrinityLakeCatalog
     implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final Cleaner CLEANER = Cleaner.create();
 
-  private final DeltaCatalogV1 delta = new DeltaCatalogV1();
+  private final PathCatalog delta = new PathCatalog();
   private final RetiredLogs retiredLogs = new RetiredLogs();
   private final PinnedCatalog pinned = new PinnedCatalog(this);
   private SparkSession spark;

@@ -3,13 +3,23 @@ package io.trinitylake.spark;
 import io.delta.sql.parser.DeltaSqlParser;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.Option;
+import scala.collection.immutable.Seq;
 
-/** Takes the transaction statements and hands everything else on, untouched. */
+/**
+ * Takes the transaction statements, and the names of our tables that Delta's own classes ask for.
+ *
+ * <p>Everything else goes on to Spark and Delta, untouched.
+ */
 final class TrinityLakeSqlParser extends DelegatingParser {
+  private static final String DELTA_API = "io.delta.tables.";
+  private static final int NAME_PARTS = 3;
+
   private final SparkSession spark;
 
   /**
@@ -39,6 +49,30 @@ final class TrinityLakeSqlParser extends DelegatingParser {
       return AtomicBlock.of(parsedWithParameters(block.get(), parameters));
     }
     return parsedWithParameters(rewritten(sql), parameters);
+  }
+
+  /** {@code DeltaTable} looks short names up in {@code spark_catalog}, wherever the session is. */
+  @Override
+  public Seq<String> parseMultipartIdentifier(String sql) throws ParseException {
+    Seq<String> parts = super.parseMultipartIdentifier(sql);
+    return parts.length() < NAME_PARTS && isForDelta() && Catalogs.isOurs(spark, parts)
+        ? Scala.seq(Catalogs.fullName(spark, parts))
+        : parts;
+  }
+
+  /** Spark's own stops at two parts, and Delta's builders ask for nothing else. */
+  @Override
+  public TableIdentifier parseTableIdentifier(String sql) throws ParseException {
+    Seq<String> parts = parseMultipartIdentifier(sql);
+    return parts.length() == NAME_PARTS && Catalogs.isOurs(spark, parts)
+        ? new TableIdentifier(
+            parts.apply(2), Option.apply(parts.apply(1)), Option.apply(parts.apply(0)))
+        : super.parseTableIdentifier(sql);
+  }
+
+  private static boolean isForDelta() {
+    return StackWalker.getInstance()
+        .walk(frames -> frames.anyMatch(frame -> frame.getClassName().startsWith(DELTA_API)));
   }
 
   private LogicalPlan parsedWithParameters(String sql, ParameterContext parameters)
