@@ -272,7 +272,7 @@ def _classify(entry: Entry) -> tuple[Kind, str]:
     row_filter = _overwrite_filter(entry)
     if entry.operation in _WHOLE_STATE:
         kind = Kind.OTHER
-    elif not files:
+    elif not files and not _is_replace(entry):
         kind = Kind.METADATA
     elif row_filter is not None:
         return Kind.OVERWRITE, row_filter
@@ -287,10 +287,15 @@ def _classify(entry: Entry) -> tuple[Kind, str]:
     return kind, ""
 
 
+def _is_replace(entry: Entry) -> bool:
+    """Tell whether an entry puts a new table in the place of the old one, which may be empty."""
+    return "REPLACE TABLE" in entry.operation
+
+
 def _overwrite_filter(entry: Entry) -> str | None:
     """Return what an overwriting entry replaces (empty for everything), None for any other."""
     operation, parameters = entry.operation, entry.parameters
-    if "REPLACE TABLE" in operation or operation == "TRUNCATE":
+    if _is_replace(entry) or operation == "TRUNCATE":
         return ""
     if _replaces_rows(entry):
         return None

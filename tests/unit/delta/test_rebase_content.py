@@ -136,6 +136,18 @@ def test_replace_table_drops_what_came_meanwhile() -> None:
     assert "metadata" in refused(bench, base, [mine], [alter(base, {"k": "v"})])
 
 
+@pytest.mark.parametrize("operation", ["CREATE OR REPLACE TABLE", "REPLACE TABLE AS SELECT"])
+def test_replacing_an_empty_table_is_an_overwrite(operation: str) -> None:
+    """Its entry names no file, and yet no row of the old table may come into the new one."""
+    bench = Bench(f"replace_empty_{operation[0]}")
+    base = bench.commit(bench.create())
+    mine = entry(operation, metadata(base, id="new"))
+    definition, _ = bench.rebase(base, [mine], [insert(add("t"))])
+
+    assert live_files(bench.entries(definition)) == set()
+    assert "cannot follow" in refused(bench, base, [insert(add("t"))], [mine])
+
+
 def test_protocols() -> None:
     """Safe upgrades pass either way; unsafe ones, downgrades and two at once are refused."""
     bench = Bench("protocol")
