@@ -55,6 +55,15 @@ def parse_isolation(level: str | None, definition: LakehouseDef) -> Isolation:
     """
     if level is None:
         return Isolation(IsolationLevel.Name(definition.txn_isolation_level))
+    return isolation_named(level)
+
+
+def isolation_named(level: str) -> Isolation:
+    """Return an isolation level by its name in any case.
+
+    Raises:
+        InvalidInputError: there is no such level.
+    """
     try:
         return Isolation(level.upper())
     except ValueError as error:

@@ -13,6 +13,7 @@ from trinitylake_spark import errors
 from trinitylake_spark.clock import SystemClock
 from trinitylake_spark.commit.rerun import RERUNS, reruns
 from trinitylake_spark.errors import CommitConflictError, Kind, TrinityLakeError
+from trinitylake_spark.lakehouse.transaction import isolation_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ _CLASSES: dict[Kind, type[TrinityLakeError]] = {
     Kind.TRANSACTION_ALREADY_EXISTS: errors.AlreadyExistsError,
     Kind.VERSION_EXPIRED: errors.NotFoundError,
     Kind.READ_ONLY: errors.ReadOnlyError,
+    Kind.INVALID_ARGUMENT: errors.InvalidInputError,
     Kind.UNSUPPORTED: errors.UnsupportedError,
     Kind.STORAGE: errors.StorageError,
     Kind.CORRUPT: errors.CorruptError,
@@ -69,7 +71,8 @@ def transaction(
 
     Args:
         spark: the session.
-        catalog: which lakehouse; the session's current catalog if left out.
+        catalog: which lakehouse; if left out, the one that SQL's ``BEGIN`` would choose: the
+            session's current catalog if it is one, else the only one.
         isolation: ``snapshot`` or ``serializable``; the catalog's own if left out.
         message: shown in the version history.
         idempotency_key: a second commit under the same key changes nothing and reports the
@@ -79,14 +82,11 @@ def transaction(
         CommitConflictError: another transaction got in the way; nothing was changed.
         CommitUnknownError: ask ``commit_status`` with the transaction's id.
         TransactionStateError: the session is in a transaction already.
+        InvalidInputError: no such isolation level.
+        TrinityLakeError: kind ``SETUP``: the session has no lakehouse, or several to choose from.
     """
-    name = catalog or spark.catalog.currentCatalog()
-    arguments = {
-        "isolation": isolation,
-        "message": message,
-        "idempotency_key": idempotency_key,
-    }
-    begun = _call(spark, name, "begin", {k: v for k, v in arguments.items() if v is not None})
+    begun = _begin(spark, catalog, isolation, message, idempotency_key)
+    name = catalog or cast("str", _row(spark, "SHOW TRANSACTION")["catalog"])
     tx = SparkTransaction(begun["transaction_id"], begun["version"])
     try:
         yield tx
@@ -118,7 +118,7 @@ def run_transaction(
         spark: the session.
         fn: does the work; gets the transaction if it takes an argument. It may run several
             times, so everything it does outside of the lakehouse must bear that.
-        catalog: which lakehouse; the session's current catalog if left out.
+        catalog: as for ``transaction``.
         retries: how often to run it again.
         isolation: as for ``transaction``.
         message: as for ``transaction``.
@@ -158,12 +158,43 @@ def typed_error(error: PySparkException) -> TrinityLakeError | None:
     return _CLASSES.get(kind, TrinityLakeError)(str(error), kind=kind, **fields)
 
 
+def _begin(
+    spark: SparkSession,
+    catalog: str | None,
+    isolation: str | None,
+    message: str | None,
+    idempotency_key: str | None,
+) -> Row:
+    """Open a transaction; return its id and the version that it sees."""
+    if catalog is not None:
+        arguments = {
+            "isolation": isolation,
+            "message": message,
+            "idempotency_key": idempotency_key,
+        }
+        return _call(spark, catalog, "begin", {k: v for k, v in arguments.items() if v is not None})
+    # Only the statement has a rule for the catalog that nobody names.
+    text = "BEGIN"
+    if isolation is not None:
+        text += f" ISOLATION LEVEL {isolation_named(isolation)}"
+    if message is not None:
+        text += f" COMMENT {_literal(message)}"
+    if idempotency_key is not None:
+        text += f" IDEMPOTENCY KEY {_literal(idempotency_key)}"
+    return _row(spark, text)
+
+
 def _call(spark: SparkSession, catalog: str, procedure: str, arguments: dict[str, str]) -> Row:
     # Spark binds no parameter markers in CALL, so the values are written as literals.
     named = ", ".join(f"{name} => {_literal(value)}" for name, value in arguments.items())
     quoted = catalog.replace("`", "``")
+    return _row(spark, f"CALL `{quoted}`.system.{procedure}({named})")
+
+
+def _row(spark: SparkSession, statement: str) -> Row:
+    """Return the one row that a statement answers; our own errors come typed."""
     try:
-        rows = spark.sql(f"CALL `{quoted}`.system.{procedure}({named})").collect()
+        rows = spark.sql(statement).collect()
     except PySparkException as error:
         typed = typed_error(error)
         if typed is None:
