@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,21 @@ class Effect(StrEnum):
     DROP = "DROP"
 
 
+class Aspect(IntEnum):
+    """What of an object is read or changed (format.md §6.5).
+
+    A read depends on its aspect and on those before it; a change disturbs its aspect and those
+    after it.
+    """
+
+    NAME = 1
+    """Whether there is such an object."""
+    DEFINITION = 2
+    """Schema, properties, location; of a view its query."""
+    DATA = 3
+    """The rows of a table."""
+
+
 PHYSICAL = frozenset({ActionType.MINOR_COMPACT, ActionType.MAJOR_COMPACT, ActionType.CLUSTER})
 """Operations that change how data is laid out, and nothing that a query could see."""
 
@@ -65,6 +80,18 @@ _EFFECTS = {
     ActionType.MINOR_COMPACT: Effect.DATA,
     ActionType.MAJOR_COMPACT: Effect.DATA,
     ActionType.CLUSTER: Effect.DATA,
+}
+_READS = {
+    ActionType.SHOW_NAMESPACES: Aspect.NAME,
+    ActionType.NAMESPACE_EXISTS: Aspect.NAME,
+    ActionType.NAMESPACE_DESCRIBE: Aspect.DEFINITION,
+    ActionType.NAMESPACE_SHOW_TABLES: Aspect.NAME,
+    ActionType.NAMESPACE_SHOW_VIEWS: Aspect.NAME,
+    ActionType.TABLE_EXISTS: Aspect.NAME,
+    ActionType.TABLE_DESCRIBE: Aspect.DEFINITION,
+    ActionType.TABLE_SELECT: Aspect.DATA,
+    ActionType.VIEW_EXISTS: Aspect.NAME,
+    ActionType.VIEW_DESCRIBE: Aspect.DEFINITION,
 }
 _OBJECTS = {
     ActionObjectType.CATALOG: "lakehouse",
@@ -102,6 +129,33 @@ class Change:
 def effect_of(operation: int) -> Effect | None:
     """Return what an operation does to its object; None for one of another library's future."""
     return _EFFECTS.get(operation)  # type: ignore[call-overload, no-any-return]
+
+
+def aspect_read(operation: int) -> Aspect:
+    """Return what a read depends on; one of another library's future may depend on everything."""
+    return _READS.get(operation, Aspect.DATA)  # type: ignore[call-overload, no-any-return]
+
+
+def aspect_changed(actions: Iterable[ActionDef]) -> Aspect:
+    """Return the first aspect of an object that operations on it changed, in order.
+
+    Args:
+        actions: everything that one version did to an object which it did not delete.
+
+    Raises:
+        CorruptError: the detail of a data operation cannot be read.
+    """
+    changed = Aspect.DATA
+    came: bool | None = None
+    for action in actions:
+        effect = effect_of(action.type)
+        if effect is None:
+            return Aspect.NAME
+        if effect in (Effect.CREATE, Effect.DROP) and came is None:
+            came = effect is Effect.CREATE
+        if effect is not Effect.DATA or _redefines(action):
+            changed = Aspect.DEFINITION
+    return Aspect.NAME if came else changed
 
 
 def described(text: str) -> bytes:
@@ -215,6 +269,12 @@ def operation_name(action: ActionDef) -> str:
         if said == _SET_PROPERTIES:
             return Effect.ALTER
     return type_name(action.type)
+
+
+def _redefines(action: ActionDef) -> bool:
+    """Tell whether an operation on a table's data changed its definition, too."""
+    change = parse_data_change(action_detail(action), "an action")
+    return change.metadata_changed or change.protocol_changed or bool(change.domains)
 
 
 @cache

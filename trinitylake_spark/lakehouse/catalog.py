@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.definitions import Layout
 
 
+EXISTS = {
+    ObjectType.NAMESPACE: ActionType.NAMESPACE_EXISTS,
+    ObjectType.TABLE: ActionType.TABLE_EXISTS,
+    ObjectType.VIEW: ActionType.VIEW_EXISTS,
+}
+"""How a lookup of a name is recorded."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableEntry:
     """A table as one version or transaction sees it.
@@ -173,9 +181,18 @@ class Catalog(ABC):
             self._note_key(key, ActionType.VIEW_EXISTS)
         return self._path(key) is not None
 
-    def _names(self, namespace: str, prefix: str, action: ActionType, *, record: bool) -> list[str]:
+    def require_namespace(self, namespace: str, *, record: bool = True) -> None:
+        """Check that a namespace exists.
+
+        Raises:
+            NotFoundError: kind ``NAMESPACE_NOT_FOUND``.
+            InvalidInputError: kind ``INVALID_NAME``.
+        """
         if not self.has_namespace(namespace, record=record):
             raise self._no_namespace(namespace)
+
+    def _names(self, namespace: str, prefix: str, action: ActionType, *, record: bool) -> list[str]:
+        self.require_namespace(namespace, record=record)
         high = prefix_end(prefix)
         if record:
             self._note_range(prefix, high, action)
@@ -204,7 +221,7 @@ class Catalog(ABC):
         other = ObjectType.VIEW if what == "table" else ObjectType.TABLE
         key = self._key_if_it_fits(namespace, name, other)
         if key is not None and record:
-            self._note_key(key, ActionType.TABLE_EXISTS)
+            self._note_key(key, EXISTS[other])
         if key is not None and self._path(key) is not None:
             advice = f"There is a {other.name.lower()} of this name."
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trinitylake_spark.format.definitions import LAYOUT_FIELDS
 from trinitylake_spark.format.definitions_pb2 import ActionObjectType
 from trinitylake_spark.format.system import CommitKind
-from trinitylake_spark.lakehouse.actions import PHYSICAL, actions_of
+from trinitylake_spark.lakehouse.actions import PHYSICAL, Aspect, actions_of, aspect_changed
 
 if TYPE_CHECKING:
     from trinitylake_spark.commit.versions import Root
@@ -46,15 +46,27 @@ class VersionChanges:
         """Whether the version took the content of an older one."""
         return self.root.info.rollback_from_root is not None
 
-    def visible_messages(self) -> dict[str, str | None]:
-        """Return the writes that a reader could notice: compaction changes nothing to see."""
-        if self.root.info.commit_kind is CommitKind.PHYSICAL:
-            return {}
-        return {key: value for key, value in self.messages.items() if not self._is_physical(key)}
+    def aspect(self, key: str) -> Aspect | None:
+        """Return the first aspect of an object that its write changed (format.md §6.5).
 
-    def _is_physical(self, key: str) -> bool:
-        actions = self.actions.get(key)
-        return bool(actions) and all(action.type in PHYSICAL for action in actions or ())
+        Args:
+            key: one of ``messages``.
+
+        Returns:
+            None if no reader could notice: compaction changes nothing to see. The name, so
+            everything, if nothing is known of the write.
+
+        Raises:
+            CorruptError: an action that cannot be read.
+        """
+        if self.root.info.commit_kind is CommitKind.PHYSICAL:
+            return None
+        actions = self.actions.get(key, [])
+        if actions and all(action.type in PHYSICAL for action in actions):
+            return None
+        if not actions or self.messages[key] is None:
+            return Aspect.NAME
+        return aspect_changed(actions)
 
 
 def changes_of(

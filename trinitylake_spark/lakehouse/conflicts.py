@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from trinitylake_spark.errors import CommitConflictError
 from trinitylake_spark.format.keys import ObjectType
 from trinitylake_spark.format.system import Isolation
-from trinitylake_spark.lakehouse.actions import Effect, effect_of, operation_name, type_name
+from trinitylake_spark.lakehouse.actions import (
+    Effect,
+    aspect_read,
+    effect_of,
+    operation_name,
+    type_name,
+)
 from trinitylake_spark.lakehouse.snapshot import to_datetime
 
 if TYPE_CHECKING:
@@ -127,9 +133,16 @@ class Judge:
         for key, why in self.pending.constraints.broken_by(changes.messages):
             yield self._about(changes, key, f"{why} (format.md §6.2)", _RERUN)
         if self.isolation is Isolation.SERIALIZABLE:
-            for key in self.pending.reads.touched_by(changes.visible_messages()):
-                rule = "read here, changed there, under SERIALIZABLE (format.md §6.5)"
-                yield self._about(changes, key, rule, _RERUN_OR_SNAPSHOT)
+            yield from self._reads(changes)
+
+    def _reads(self, changes: VersionChanges) -> Iterator[Conflict]:
+        """Yield the reads that no longer hold."""
+        rule = "read here, changed there, under SERIALIZABLE (format.md §6.5)"
+        for key in changes.messages:
+            read = self.pending.reads.read_of(key)
+            changed = None if read is None else changes.aspect(key)
+            if read is not None and changed is not None and aspect_read(read) >= changed:
+                yield self._about(changes, key, rule, _RERUN_OR_SNAPSHOT, mine=type_name(read))
 
     def _both_wrote(self, changes: VersionChanges, key: str) -> Iterator[Conflict]:
         actions = changes.actions.get(key, [])
@@ -147,13 +160,15 @@ class Judge:
     def _is_table(self, key: str) -> bool:
         return self.pending.writes[key].target.type is ObjectType.TABLE
 
-    def _about(self, changes: VersionChanges, key: str, rule: str, advice: str) -> Conflict:
+    def _about(
+        self, changes: VersionChanges, key: str, rule: str, advice: str, *, mine: str = ""
+    ) -> Conflict:
         target = self.keys.decode(key)
         return Conflict(
             table=target.namespace if target.name is None else f"{target.namespace}.{target.name}",
             object=target.type.name.lower(),
             key=key,
-            my_operation=self.my_operation(key),
+            my_operation=mine or self.my_operation(key),
             their_operation=their_operation(changes, key),
             their_version=changes.version,
             author=changes.root.info.author,
@@ -164,10 +179,7 @@ class Judge:
 
     def my_operation(self, key: str) -> str:
         """Say what this transaction did with a key."""
-        done = list(dict.fromkeys(self._operations[key]))
-        if done:
-            return ", ".join(done)
-        return "SELECT" if key in self.pending.reads.data else "DEPENDS ON IT"
+        return ", ".join(dict.fromkeys(self._operations[key])) or "DEPENDS ON IT"
 
     def _lakehouse(self, changes: VersionChanges, operation: str, rule: str) -> Conflict:
         return lakehouse_conflict(changes.root, operation, f"{rule} (format.md §6.5)")

@@ -24,7 +24,7 @@ from trinitylake_spark.lakehouse.actions import (
     renamed_to,
     view_properties_set,
 )
-from trinitylake_spark.lakehouse.catalog import Catalog
+from trinitylake_spark.lakehouse.catalog import EXISTS, Catalog
 from trinitylake_spark.lakehouse.formats import TableChange
 from trinitylake_spark.lakehouse.readset import KeyRange
 
@@ -361,8 +361,7 @@ class Edits(Catalog):
         key = self.layout.keys.key(ObjectKey(kind, namespace, name))
         path = self._path(key)
         if path is None:
-            exists = ActionType.TABLE_EXISTS if kind is ObjectType.TABLE else ActionType.VIEW_EXISTS
-            self._note_key(key, exists)
+            self._note_key(key, EXISTS[kind])
             raise self._no_object(kind.name.lower(), namespace, name, record=True)
         return key, path
 
@@ -376,7 +375,7 @@ class Edits(Catalog):
         other = self._key_if_it_fits(namespace, name, other_kind)
         for each, found in ((key, kind), (other, other_kind)):
             if each is not None and self._path(each) is not None:
-                self._note_key(each, ActionType.TABLE_EXISTS)
+                self._note_key(each, EXISTS[found])
                 raise AlreadyExistsError(
                     f"{kind.name.capitalize()} {namespace}.{name} cannot be created: a "
                     f"{found.name.lower()} of this name exists. Drop it first, or choose another "

@@ -98,11 +98,9 @@ class Pending:
         self.files.update(change.files)
 
     def move_steps(self, old: str, new: str, target: ObjectKey) -> None:
-        """Let what was done under one name count for another."""
-        self.steps = [
-            replace(step, key=new, target=target) if step.key == old else step
-            for step in self.steps
-        ]
+        """Let what was done under one name count for another, as done after all else there."""
+        moved = [replace(step, key=new, target=target) for step in self.steps if step.key == old]
+        self.steps = [step for step in self.steps if step.key != old] + moved
 
     def effects(self, key: str) -> list[Effect]:
         """Return what this transaction did to the object behind a key, in order."""

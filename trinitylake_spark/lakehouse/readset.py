@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from trinitylake_spark.format.definitions_pb2 import ActionType
+from trinitylake_spark.lakehouse.actions import aspect_read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _MAX_KEYS = 1000
 _MAX_RANGES = 200
@@ -40,43 +41,49 @@ class ReadSet:
     """Keys of the tables whose data was read."""
 
     def add_key(self, key: str, action: ActionType) -> None:
-        """Take down a lookup; reading a table's data says more than finding its name."""
-        if self.keys.get(key) == ActionType.TABLE_SELECT:
-            return
-        self.keys[key] = action
+        """Take down a lookup; of several at one key the strongest says it all."""
+        self.keys[key] = _stronger(self.keys.get(key), action)
         if action == ActionType.TABLE_SELECT:
             self.data.add(key)
         if len(self.keys) > _MAX_KEYS:
             self._coarsen()
 
     def add_range(self, low: str, high: str, action: ActionType) -> None:
-        """Take down a scan."""
-        self.ranges[KeyRange(low, high)] = action
+        """Take down a scan; of several of one range the strongest says it all."""
+        scanned = KeyRange(low, high)
+        self.ranges[scanned] = _stronger(self.ranges.get(scanned), action)
         if len(self.ranges) > _MAX_RANGES:
             self._coarsen()
 
-    def touched_by(self, keys: Iterable[str]) -> Iterator[str]:
-        """Yield those of ``keys`` that were read."""
-        for key in keys:
-            if key in self.keys or any(key in each for each in self.ranges):
-                yield key
+    def read_of(self, key: str) -> ActionType | None:
+        """Return the strongest read that a key was part of, or None if it was not read."""
+        found = self.keys.get(key)
+        for scanned, action in self.ranges.items():
+            if key in scanned:
+                found = _stronger(found, action)
+        return found
 
     def copy(self) -> ReadSet:
         """Return a copy that can grow on its own."""
         return ReadSet(dict(self.keys), dict(self.ranges), set(self.data))
 
     def _coarsen(self) -> None:
-        """Keep one range for each type of object."""
-        spans: dict[str, tuple[str, str]] = {}
-        lows_highs = [(key, key + "\0") for key in self.keys]
-        for low, high in [*lows_highs, *self.ranges]:
+        """Keep one range for each type of object, with the strongest read in it."""
+        spans: dict[str, tuple[str, str, ActionType]] = {}
+        points = {KeyRange(key, key + "\0"): action for key, action in self.keys.items()}
+        for (low, high), action in [*points.items(), *self.ranges.items()]:
             kind = low[:_TYPE_ID_SIZE]
-            first, last = spans.get(kind, (low, high))
-            spans[kind] = min(first, low), max(last, high)
-        selected = any(action == ActionType.TABLE_SELECT for action in self.keys.values())
-        action = ActionType.TABLE_SELECT if selected else ActionType.NAMESPACE_SHOW_TABLES
+            first, last, before = spans.get(kind, (low, high, action))
+            spans[kind] = min(first, low), max(last, high), _stronger(before, action)
         self.keys.clear()
-        self.ranges = {KeyRange(*span): action for span in spans.values()}
+        self.ranges = {KeyRange(low, high): action for low, high, action in spans.values()}
+
+
+def _stronger(known: ActionType | None, action: ActionType) -> ActionType:
+    """Return which of two reads depends on more; the first one if they are as strong."""
+    if known is None or aspect_read(action) > aspect_read(known):
+        return action
+    return known
 
 
 @dataclass(slots=True)

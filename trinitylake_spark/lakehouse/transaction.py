@@ -180,7 +180,11 @@ class Transaction(Edits):
         return entry
 
     def note_read(self, namespace: str, name: str) -> None:
-        """Take down that a table's data was read; own data, and no table at all, do not count."""
+        """Take down that a table's data was read: what was committed, not what is own work.
+
+        So it counts for a table that was written here, too, but not for one that was made here,
+        and not for no table at all.
+        """
         key = self.layout.keys.table_key(namespace, name)
         if self._base_path(key) is not None:
             self._pending.reads.add_key(key, ActionType.TABLE_SELECT)
@@ -397,7 +401,9 @@ class Transaction(Edits):
         return self.base._bytes(path) if own is None else own  # noqa: SLF001 - own kind
 
     def _note_key(self, key: str, action: ActionType) -> None:
-        if key not in self._pending.writes:
+        write = self._pending.writes.get(key)
+        # What is under a key that was written here is partly the base version's.
+        if write is None or write.base_path is not None:
             self._pending.reads.add_key(key, action)
 
     def _note_range(self, low: str, high: str, action: ActionType) -> None:

@@ -55,8 +55,14 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("alter"), NAMESPACES, NAMES, KINDS),
     st.tuples(st.just("rename_table"), PLACES, PLACES),
     st.tuples(st.just("read_data"), NAMESPACES, NAMES),
+    st.tuples(st.just("describe"), NAMESPACES, NAMES, KINDS),
+    st.tuples(st.just("describe_namespace"), NAMESPACES),
+    st.tuples(st.just("look_for"), NAMESPACES, NAMES, KINDS),
     st.tuples(st.just("list_names"), NAMESPACES, KINDS),
 )
+
+NAME, DEFINITION, DATA = 1, 2, 3
+"""What was read of an object; each depends on what comes before it, too."""
 
 Content = dict[tuple[str, ...], Any]
 """("ns", n) → properties, ("table", n, t) → items and properties, ("view", n, v) → properties."""
@@ -82,7 +88,8 @@ class Open:
     content: Content
     wrote: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
     appended: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
-    read: set[tuple[str, ...]] = field(default_factory=set)
+    read: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """What was read of which object of the base version, or of none of that name."""
     listed: set[str] = field(default_factory=set)
     dropped_namespaces: set[str] = field(default_factory=set)
     needs_namespace: set[str] = field(default_factory=set)
@@ -240,7 +247,7 @@ class LakehouseMachine(RuleBasedStateMachine):
         if self._expect(key not in tx.content, tx.real.create_namespace, namespace):
             self._write(tx, key, "create", {})
         else:
-            tx.read.add(key)
+            self._note(tx, key)
 
     def _drop_namespace(self, tx: Open, namespace: str, cascade: bool) -> None:
         """Drop a namespace, with what is in it if told so."""
@@ -253,7 +260,7 @@ class LakehouseMachine(RuleBasedStateMachine):
             self._write(tx, key, "drop", None)
             tx.dropped_namespaces.add(namespace)
         else:
-            tx.read.add(key)
+            self._note(tx, key)
             if key in tx.content:
                 tx.listed |= {f"table {namespace}", f"view {namespace}"}
 
@@ -266,7 +273,7 @@ class LakehouseMachine(RuleBasedStateMachine):
         if done:
             self._write(tx, key, "alter", {**tx.content[key], **value})
         else:
-            tx.read.add(key)
+            self._note(tx, key)
 
     def _create(self, tx: Open, namespace: str, name: str, kind: str) -> None:
         """Create a table or a view; the two share their names."""
@@ -283,8 +290,7 @@ class LakehouseMachine(RuleBasedStateMachine):
             tx.needs_namespace.add(namespace)
             tx.takes_name.add(twin)
         else:
-            tx.read |= {("ns", namespace)} if ("ns", namespace) not in tx.content else set()
-            tx.read |= {each for each in (key, twin) if each in tx.content}
+            self._note_taken(tx, namespace, key, twin)
 
     def _drop(self, tx: Open, namespace: str, name: str, kind: str) -> None:
         """Drop a table or a view."""
@@ -319,8 +325,7 @@ class LakehouseMachine(RuleBasedStateMachine):
         elif source not in tx.content:
             self._missed(tx, source)
         else:
-            tx.read |= {("ns", new[0])} if ("ns", new[0]) not in tx.content else set()
-            tx.read |= {each for each in (target, twin) if each in tx.content}
+            self._note_taken(tx, new[0], target, twin)
 
     def _change_data(self, tx: Open, namespace: str, name: str, how: str) -> None:
         """Append, rewrite or compact a table."""
@@ -349,13 +354,36 @@ class LakehouseMachine(RuleBasedStateMachine):
             self._missed(tx, key)
             return
         assert read(tx.real, name, namespace) == tx.content[key][0]
-        if key in self.versions[tx.base].content:
-            tx.read.add(key)
+        self._note(tx, key, DATA)
+
+    def _describe(self, tx: Open, namespace: str, name: str, kind: str) -> None:
+        """Look at the definition of a table or a view."""
+        key = (kind, namespace, name)
+        look = tx.real.table if kind == "table" else tx.real.view
+        if self._expect(key in tx.content, look, namespace, name):
+            content = tx.content[key]
+            properties = dict(look(namespace, name).definition.properties)
+            assert properties == (content[1] if kind == "table" else content)
+            self._note(tx, key, DEFINITION)
+        else:
+            self._missed(tx, key)
+
+    def _describe_namespace(self, tx: Open, namespace: str) -> None:
+        """Look at the definition of a namespace."""
+        key = ("ns", namespace)
+        self._expect(key in tx.content, tx.real.namespace, namespace)
+        self._note(tx, key, DEFINITION)
+
+    def _look_for(self, tx: Open, namespace: str, name: str, kind: str) -> None:
+        """Ask whether there is such a table or view."""
+        key = (kind, namespace, name)
+        look = tx.real.has_table if kind == "table" else tx.real.has_view
+        assert look(namespace, name) == (key in tx.content)
+        self._note(tx, key)
 
     def _list_names(self, tx: Open, namespace: str, kind: str) -> None:
         """List a namespace through the transaction."""
-        if ("ns", namespace) not in tx.wrote:
-            tx.read.add(("ns", namespace))
+        self._note(tx, ("ns", namespace))
         act = tx.real.tables if kind == "table" else tx.real.views
         if self._expect(("ns", namespace) in tx.content, act, namespace):
             assert act(namespace) == _names(tx.content, kind, namespace)
@@ -377,12 +405,24 @@ class LakehouseMachine(RuleBasedStateMachine):
 
     def _missed(self, tx: Open, key: tuple[str, ...]) -> None:
         """A lookup that found nothing read the name, its namespace, and the other kind."""
-        tx.read.add(key)
-        if ("ns", key[1]) not in tx.wrote:
-            tx.read.add(("ns", key[1]))
+        self._note(tx, key)
+        self._note(tx, ("ns", key[1]))
         if ("ns", key[1]) in tx.content:
-            tx.read.add((_other(key[0]), *key[1:]))
-        tx.read = {each for each in tx.read if each not in tx.wrote or each in tx.read}
+            self._note(tx, (_other(key[0]), *key[1:]))
+
+    def _note_taken(self, tx: Open, namespace: str, *keys: tuple[str, ...]) -> None:
+        """A name that could not be given is taken, or has no namespace to be in."""
+        if ("ns", namespace) not in tx.content:
+            self._note(tx, ("ns", namespace))
+            return
+        for key in keys:
+            if key in tx.content:
+                self._note(tx, key)
+
+    def _note(self, tx: Open, key: tuple[str, ...], what: int = NAME) -> None:
+        """Take down a read, except of what the transaction itself has made."""
+        if key not in tx.content or key in self.versions[tx.base].content:
+            tx.read[key] = max(tx.read.get(key, NAME), what)
 
     def _write(self, tx: Open, key: tuple[str, ...], how: str, value: Any) -> None:
         tx.wrote.setdefault(key, []).append(how)
@@ -401,13 +441,13 @@ class LakehouseMachine(RuleBasedStateMachine):
         """Return why each version since the base stands against a commit."""
         reasons = {}
         for number in range(tx.base + 1, len(self.versions)):
-            version = self.versions[number]
-            reason = self._conflict(tx, version)
+            reason = self._conflict(tx, number)
             if reason:
                 reasons[number] = reason
         return reasons
 
-    def _conflict(self, tx: Open, version: Version) -> str | None:  # noqa: PLR0911 - a list of rules
+    def _conflict(self, tx: Open, number: int) -> str | None:  # noqa: PLR0911 - a list of rules
+        version = self.versions[number]
         if version.kind in ("rollback", "layout"):
             return version.kind
         for key, theirs in version.wrote.items():
@@ -423,9 +463,18 @@ class LakehouseMachine(RuleBasedStateMachine):
                 return f"{key} took the name"
             if tx.level != "serializable" or version.kind == "physical" or theirs == {"compact"}:
                 continue
-            if key in tx.read or (key[0] != "ns" and f"{key[0]} {key[1]}" in tx.listed):
+            is_listed = key[0] != "ns" and f"{key[0]} {key[1]}" in tx.listed
+            if max(tx.read.get(key, 0), is_listed * NAME) >= self._changed(number, key):
                 return f"{key} was read"
         return None
+
+    def _changed(self, number: int, key: tuple[str, ...]) -> int:
+        """What a version changed of an object first: its being there, its definition, its data."""
+        before, after = self.versions[number - 1].content, self.versions[number].content
+        if (key in before) != (key in after):
+            return NAME
+        made_anew = {"alter", "create", "drop"} & self.versions[number].wrote[key]
+        return DEFINITION if made_anew else DATA
 
     def _merges(self, key: tuple[str, ...], theirs: set[str], mine: set[str]) -> bool:
         """The cells of format.md §6.6, and the list format's own rules for two changes of data."""
