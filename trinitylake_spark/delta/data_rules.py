@@ -193,15 +193,17 @@ class DataRules:
                     raise their.refused(
                         "this transaction read the table, and its data changed since"
                     )
-                # Without WHERE an UPDATE works on every row, so on those that came in between too.
-                selects = change.row_filter or change.kind is Kind.CHANGE
-                if selects and self._adds_matching_rows(change, their):
+                # An OVERWRITE chooses by its filter what goes, and what came in goes with it.
+                if change.kind is Kind.CHANGE and self._adds_matching_rows(change, their):
                     raise their.refused(
                         "rows were added that this operation's row filter may match",
                     )
 
     def _adds_matching_rows(self, change: Change, their: Their) -> bool:
-        """Tell whether a row that came in may meet my filter: file by file, by its statistics."""
+        """Tell whether a row that came in may meet my filter: file by file, by its statistics.
+
+        Without WHERE an UPDATE works on every row, so on those that came in between, too.
+        """
         new = their.change.new_files
         if not new or not change.row_filter:
             return bool(new)

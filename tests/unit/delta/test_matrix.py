@@ -9,6 +9,7 @@ import pytest
 from tests.support.delta_tables import (
     Bench,
     add,
+    alter,
     entry,
     insert,
     live_files,
@@ -21,6 +22,7 @@ from trinitylake_spark.delta.entry import file_key
 from trinitylake_spark.delta.matrix import COLUMNS, MATRIX, Code
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.errors import CommitConflictError
+from trinitylake_spark.format.system import Isolation
 
 if TYPE_CHECKING:
     from trinitylake_spark.delta.entry import Entry
@@ -35,6 +37,7 @@ OTHER_FILES = {"OW": "OEEEE", "IN": "O++C+", "UD": "O++C+", "MI": "ONN+C", "MA":
 
 KINDS = ("OW", "IN", "UD", "MI", "MA")
 CELLS = [(earlier, later) for earlier in KINDS for later in KINDS]
+LEVELS = [Isolation.SNAPSHOT, Isolation.SERIALIZABLE]
 
 
 def test_data_is_the_seeds_table() -> None:
@@ -68,7 +71,8 @@ def _job(kind: str, who: str, files: tuple[str, str], partition: str | None) -> 
     if kind == "IN":
         return insert(add(new, partition))
     if kind == "UD":
-        return update(add(new, partition), remove(files[0], partition))
+        condition = "(a#1 = 1)" if partition is None else f"((p#2 = {partition}) AND (a#1 = 1))"
+        return update(add(new, partition), remove(files[0], partition), predicate=condition)
     major = {"zOrderBy": '["a"]'} if kind == "MA" else {}
     return optimize(add(new, partition), *(remove(f, partition) for f in files), **major)
 
@@ -81,17 +85,32 @@ def _base(bench: Bench, *, partitioned: bool, strict: bool) -> TableDef:
     return bench.commit(bench.partitioned(properties), insert(*files))
 
 
+def _code(earlier: str, later: str, *, strict: bool, same: bool, level: Isolation) -> str:
+    """Return a cell's letter; + is a success beyond the seed's."""
+    code = (SEED if strict else SAME_FILES if same else OTHER_FILES)[earlier][KINDS.index(later)]
+    if level is Isolation.SERIALIZABLE and later == "UD" and earlier in ("IN", "UD", "OW"):
+        # Rows came in that the row filter of the UPDATE may match.
+        return "E"
+    return "+" if strict and not same and code in "NC" else code
+
+
 def _check(
-    bench: Bench, base: TableDef, earlier: Entry, later: Entry, *, succeeds: bool
+    bench: Bench,
+    base: TableDef,
+    earlier: Entry,
+    later: Entry,
+    *,
+    succeeds: bool,
+    level: Isolation = Isolation.SNAPSHOT,
 ) -> TableDef | None:
     if not succeeds:
         with pytest.raises(CommitConflictError) as caught:
-            bench.rebase(base, [later], [earlier])
+            bench.rebase(base, [later], [earlier], isolation=level)
         fields = caught.value.fields
         assert fields["version"] == 8
         assert {"rule", "advice", "my_operation", "their_operation"} <= fields.keys()
         return None
-    definition, _ = bench.rebase(base, [later], [earlier])
+    definition, _ = bench.rebase(base, [later], [earlier], isolation=level)
     assert not bench.storage.count("read", lambda path: not path.endswith(".json")), "data was read"
     return definition
 
@@ -124,19 +143,25 @@ def _expected_files(earlier: str, later: str, *, same: bool, partition: str | No
 @pytest.mark.parametrize("partition", [None, "x"], ids=["unpartitioned", "same-partition"])
 @pytest.mark.parametrize("same", [True, False], ids=["same-files", "other-files"])
 @pytest.mark.parametrize("strict", [True, False], ids=["strict", "optimised"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("earlier", "later"), CELLS)
-def test_cell(earlier: str, later: str, *, strict: bool, same: bool, partition: str | None) -> None:
+def test_cell(
+    earlier: str,
+    later: str,
+    level: Isolation,
+    *,
+    strict: bool,
+    same: bool,
+    partition: str | None,
+) -> None:
     """Each cell ends as the matrix says, and the table then holds what both jobs mean."""
-    bench = Bench(f"cell-{earlier}-{later}-{strict}-{same}-{partition}")
+    bench = Bench(f"cell-{earlier}-{later}-{level}-{strict}-{same}-{partition}")
     base = _base(bench, partitioned=partition is not None, strict=strict)
-    table = SEED if strict else (SAME_FILES if same else OTHER_FILES)
-    code = table[earlier][KINDS.index(later)]
-    if strict and not same and code in "NC":
-        code = "+"
+    code = _code(earlier, later, strict=strict, same=same, level=level)
     first = _job(earlier, "theirs", ("f1", "f2"), partition)
     second = _job(later, "mine", ("f1", "f2") if same else ("f3", "f4"), partition)
 
-    definition = _check(bench, base, first, second, succeeds=code != "E")
+    definition = _check(bench, base, first, second, succeeds=code != "E", level=level)
     if definition is not None:
         assert live_files(bench.entries(definition)) == _expected_files(
             earlier, later, same=same, partition=partition
@@ -144,15 +169,18 @@ def test_cell(earlier: str, later: str, *, strict: bool, same: bool, partition: 
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict", "optimised"])
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("earlier", "later"), CELLS)
-def test_different_partitions_never_conflict(earlier: str, later: str, *, strict: bool) -> None:
+def test_different_partitions_never_conflict(
+    earlier: str, later: str, level: Isolation, *, strict: bool
+) -> None:
     """The matrix holds for one partition; jobs on two of them both succeed in either mode."""
-    bench = Bench(f"apart-{earlier}-{later}-{strict}")
+    bench = Bench(f"apart-{earlier}-{later}-{level}-{strict}")
     base = _base(bench, partitioned=True, strict=strict)
     first = _job(earlier, "theirs", ("g1", "g2"), "y")
     second = _job(later, "mine", ("f1", "f2"), "x")
 
-    definition, changes = bench.rebase(base, [second], [first])
+    definition, changes = bench.rebase(base, [second], [first], isolation=level)
     table = read_table(definition)
     # Nothing was undone or rewritten: the very entry got the next number.
     assert table.segment.version == 3
@@ -221,6 +249,24 @@ def test_conflicts_name_the_statement(statement: str) -> None:
             bench.rebase(base, [_empty("delete")], [_empty("delete")])
         assert caught.value.fields["my_operation"] == "DELETE"
         assert "TRUNCATE" not in caught.value.message
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["ALTER first", "ALTER last"])
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "optimised"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_alter(kind: str, level: Isolation, *, strict: bool, is_first: bool) -> None:
+    """A property that no writer has to obey is set before or after any job, at both levels."""
+    bench = Bench(f"alter-{kind}-{level}-{strict}-{is_first}")
+    base = _base(bench, partitioned=False, strict=strict)
+    jobs = [alter(base, {"steward": "they"}), _job(kind, "mine", ("f1", "f2"), None)]
+    earlier, later = jobs if is_first else reversed(jobs)
+
+    definition = _check(bench, base, earlier, later, succeeds=True, level=level)
+    assert definition is not None
+    assert read_table(definition).configuration["steward"] == "they"
+    expected = live_files([*bench.entries(base), jobs[1]])
+    assert live_files(bench.entries(definition)) == expected
 
 
 @pytest.mark.parametrize(

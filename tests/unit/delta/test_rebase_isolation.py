@@ -64,6 +64,18 @@ def test_serializable_knows_partitions_of_a_filter() -> None:
     refused(bench, base, [mine], [insert(add("t", "x"))], **options)
 
 
+def test_an_overwrite_by_filter_reads_nothing() -> None:
+    """INSERT OVERWRITE of a partition replaces what came in, so it has not missed it."""
+    bench = Bench("serial-overwrite")
+    base = bench.commit(bench.partitioned(), insert(add("x1", "x"), add("y1", "y")))
+    mine = overwrite(add("m", "x"), remove("x1", "x"), predicate="(p = 'x')")
+    theirs = [insert(add("tx", "x"), add("ty", "y"))]
+
+    definition, _ = bench.rebase(base, [mine], theirs, isolation=Isolation.SERIALIZABLE)
+    assert live_files(bench.entries(definition)) == {"m", "y1", "ty"}
+    refused(bench, base, [mine], theirs, isolation=Isolation.SERIALIZABLE, reads=True)
+
+
 def test_serializable_does_not_mind_compactions() -> None:
     """A compaction changes nothing that could have been read."""
     bench = Bench("serial-compact")
