@@ -21,7 +21,7 @@ from trinitylake_spark.spark.engine import EntryPoint
 from trinitylake_spark.spark.service import EngineService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _STAGED = re.compile(r"_staged_commits/(\d{20})\.([^.]+)\.json")
 _PATH = re.compile(r"trinity://([^/]+)/([^/]+)/([^/]+)/(.*)")
@@ -310,6 +310,14 @@ def overwriting(new: str, *old: str) -> Entry:
     """The entry of an INSERT OVERWRITE."""
     actions = [("add", _added(new)), *(("remove", _removed(f)) for f in old)]
     return _entry("WRITE", actions, mode="Overwrite")
+
+
+def altering(entries: Iterable[Entry], properties: dict[str, str]) -> Entry:
+    """The entry of an ALTER TABLE SET TBLPROPERTIES on a table with a log of these entries."""
+    metadata = [entry.metadata for entry in entries if entry.metadata is not None][-1]
+    configuration = {**metadata["configuration"], **properties}
+    changed = ("metaData", {**metadata, "configuration": configuration})
+    return _entry("SET TBLPROPERTIES", [changed], blind=True)
 
 
 def _entry(

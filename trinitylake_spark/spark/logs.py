@@ -286,7 +286,6 @@ class Logs:
                 self._stage_live(open_transaction, view, table, data, store=True)
                 return None
         transaction = session.new_transaction(view.base)
-        transaction.read_table(*view.target)
         self._stage_live(transaction, view, table, data, store=False)
         try:
             version = transaction.commit()

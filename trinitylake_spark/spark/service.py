@@ -52,6 +52,7 @@ class EngineService:
             "namespace_alter": self._namespace_alter,
             "namespace_drop": self._namespace_drop,
             "tables": self._list_tables,
+            "table_exists": self._table_exists,
             "table_load": self._table_load,
             "tables_open": self._tables_open,
             "table_stage": self._table_stage,
@@ -173,6 +174,14 @@ class EngineService:
         with session.lock:
             catalog = session.view_of(arguments.get("statement"))
             return {"names": catalog.tables(arguments["namespace"])}
+
+    def _table_exists(self, arguments: Arguments) -> Answer:
+        session, (namespace, name) = self._session(arguments), target_of(arguments)
+        if namespace.casefold() == RESERVED_NAMESPACE:
+            return {"exists": name.lower() in reports.names()}
+        with session.lock:
+            catalog = session.view_of(arguments.get("statement"))
+            return {"exists": catalog.has_table(namespace, name)}
 
     def _table_load(self, arguments: Arguments) -> Answer:
         return self._tables.load(

@@ -53,6 +53,9 @@ class Tables:
     ) -> dict[str, Any]:
         """Open a table for a statement.
 
+        What the statement then depends on at SERIALIZABLE (format.md §6.5): with ``read`` the
+        table's data, with ``live`` its definition, with ``write`` what its log entry says.
+
         Args:
             session: whose statement it is.
             statement: the statement, or None for one of its own.
@@ -237,7 +240,7 @@ class Tables:
     ) -> dict[str, Any]:
         with session.lock:
             catalog = session.view_of(statement)
-            entry = catalog.read_table(*target)
+            entry = catalog.table(*target)
         view = self._views.live(session, target, session.lake.table(entry).segment)
         return self._opened(session, catalog, entry, view)
 
@@ -329,7 +332,7 @@ def _refuse_reserved(target: tuple[str, str], *, writing: bool) -> None:
 def _check_new(catalog: Catalog, target: tuple[str, str]) -> None:
     """Refuse early what binding the name would refuse after the data is written."""
     namespace, name = target
-    catalog.namespace(namespace)
+    catalog.require_namespace(namespace)
     for what, is_taken in (("table", catalog.has_table), ("view", catalog.has_view)):
         if is_taken(namespace, name):
             raise AlreadyExistsError(

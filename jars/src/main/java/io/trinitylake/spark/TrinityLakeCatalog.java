@@ -187,12 +187,7 @@ public final class TrinityLakeCatalog
 
   @Override
   public boolean tableExists(Identifier ident) {
-    try {
-      open(ident, statement(), "read");
-      return true;
-    } catch (NoSuchTableException e) {
-      return false;
-    }
+    return engine.call("table_exists", arguments(ident, statement())).path("exists").asBoolean();
   }
 
   @Override
