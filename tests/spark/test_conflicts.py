@@ -156,6 +156,21 @@ def test_overwrite_replaces_what_came_meanwhile(
     ids(table, {5})
 
 
+def test_overwrite_of_itself_loses_no_update(
+    spark: SparkSession, other: SparkSession, table: str, ids: Ids
+) -> None:
+    """INSERT OVERWRITE t SELECT … FROM t is refused if t changed: it would put old rows back."""
+    _create(spark, table)
+    spark.sql("USE lake")
+    spark.sql("BEGIN")
+    spark.sql(f"INSERT OVERWRITE {table} SELECT a + 10, k FROM {table}")
+    other.sql(f"INSERT INTO {table} VALUES (9, 1)")
+    with fails("TRINITYLAKE_COMMIT_CONFLICT") as caught:
+        spark.sql("COMMIT")
+    assert "would be lost" in str(caught.value)
+    ids(table, {0, 1, 9})
+
+
 def test_insert_over_an_overwrite_is_refused(
     spark: SparkSession, other: SparkSession, table: str, overlap: Overlap, ids: Ids
 ) -> None:

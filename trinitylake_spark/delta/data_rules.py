@@ -232,6 +232,7 @@ class DataRules:
             if found is Rule.REFUSE:
                 raise their.refused(self._refusal(change, their.change))
             if found is Rule.OVERWRITE:
+                self._check_overwritten(change, their)
                 self._overwrite(overwrite, change, position, their, wanted, plan)
                 continue
             self._check_keys(change, their)
@@ -306,6 +307,14 @@ class DataRules:
         return holds(predicate, self._columns, values)
 
     # --- overwriting -----------------------------------------------------------------------------
+
+    def _check_overwritten(self, mine: Change, their: Their) -> None:
+        """What was read and is overwritten must not have changed, at either isolation level."""
+        if self._reads and their.change.changes_data and self._reaches(mine, their.change):
+            raise their.refused(
+                "this transaction read the table and overwrites rows of it that changed since, so"
+                " the change would be lost",
+            )
 
     def _overwrite(
         self,

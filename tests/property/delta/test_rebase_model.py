@@ -95,6 +95,8 @@ class Writer:
         files: its files by path.
         contents: rows of every file that any writer ever wrote.
         partitions: partition of every file, or None in a table without.
+        changed: partitions in which it changed rows.
+        replaced: partitions that it overwrote.
     """
 
     name: str
@@ -104,6 +106,8 @@ class Writer:
     entries: list[Entry] = field(default_factory=list)
     effects: list[Callable[[Rows], Rows]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    changed: set[str | None] = field(default_factory=set)
+    replaced: set[str | None] = field(default_factory=set)
     next_id: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def run(self, step: Step, *, partitioned: bool) -> None:
@@ -112,6 +116,7 @@ class Writer:
         if step.kind == "insert":
             rows = self._new_rows(step.b % 3 + 1, partition)
             self._log("insert", insert(self._add(rows, partition)), lambda t: t | rows)
+            self.changed.add(partition)
         elif step.kind == "overwrite":
             self._overwrite(partition)
         elif step.kind in ("compact", "zorder"):
@@ -128,6 +133,8 @@ class Writer:
         gone = [f for f in sorted(self.files) if partition in (None, self.partitions[f])]
         filters = {"predicate": f"(p = '{partition}')"} if partition else {}
         removed = [self._remove(f) for f in gone]
+        self.changed.add(partition)
+        self.replaced.add(partition)
         self._log(
             "overwrite",
             overwrite(self._add(rows, partition), *removed, **filters),
@@ -151,6 +158,7 @@ class Writer:
     def _change(self, step: Step) -> None:
         path = sorted(self.files)[step.a % len(self.files)]
         rows, partition = self.contents[path], self.partitions[path]
+        self.changed.add(partition)
         ids = {i for i, _ in sorted(rows)[: step.b % len(rows) + 1]}
         if step.kind == "delete":
             kept = frozenset(r for r in rows if r[0] not in ids)
@@ -171,8 +179,10 @@ class Writer:
     def _empty(self, *, truncates: bool) -> None:
         """DELETE without WHERE deletes the rows it saw; TRUNCATE leaves none."""
         ids = {i for file in self.files for i, _ in self.contents[file]}
+        self.changed |= {self.partitions[file] for file in self.files}
         gone = [self._remove(f) for f in sorted(self.files)]
         if truncates:
+            self.replaced |= {None, *_PARTITIONS}
             self._log("truncate", entry("TRUNCATE", *gone), lambda _: frozenset())
         else:
             self._log(
@@ -277,11 +287,21 @@ def _check_row_ids(entries: list[Entry], base_count: int) -> None:
     partitioned=st.booleans(),
     strict=st.booleans(),
     tracked=st.booleans(),
+    reads=st.booleans(),
 )
 def test_rebased_log_means_theirs_then_mine(
-    *, mine: list[Step], theirs: list[Step], partitioned: bool, strict: bool, tracked: bool
+    *,
+    mine: list[Step],
+    theirs: list[Step],
+    partitioned: bool,
+    strict: bool,
+    tracked: bool,
+    reads: bool,
 ) -> None:
-    """Any two histories: the rebase succeeds with exactly the right rows, or it is refused."""
+    """Any two histories: the rebase succeeds with exactly the right rows, or it is refused.
+
+    It is always refused if mine read the table and overwrites rows that theirs changed.
+    """
     bench = Bench(f"model-{next(_benches)}")
     properties = {"trinitylake.conflict-detection": "strict"} if strict else {}
     make = bench.partitioned if partitioned else bench.create
@@ -311,16 +331,21 @@ def test_rebased_log_means_theirs_then_mine(
             )
     if not writers["mine"].entries or not writers["theirs"].entries:
         return
+    loses = reads and bool(writers["mine"].replaced & writers["theirs"].changed)
     must_succeed = (
         not strict
+        and not loses
         and set(writers["theirs"].kinds) <= {"insert", "compact", "zorder"}
         and set(writers["mine"].kinds) <= {"insert", "update", "delete", "overwrite", "truncate"}
     )
     try:
-        definition, _ = bench.rebase(base, writers["mine"].entries, writers["theirs"].entries)
+        definition, _ = bench.rebase(
+            base, writers["mine"].entries, writers["theirs"].entries, reads=reads
+        )
     except CommitConflictError:
         assert not must_succeed, "refused without need"
         return
+    assert not loses, "an update was lost"
 
     entries = bench.entries(definition)
     found = _replay(entries, contents)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         (update(add("m"), remove("f1"), operation="MERGE"), False, False),
         (optimize(add("m"), remove("f1"), remove("f2")), True, True),
         (overwrite(add("m"), *(remove(f"f{i}") for i in range(1, 5))), False, True),
-        (overwrite(add("m"), *(remove(f"f{i}") for i in range(1, 5))), True, False),
     ],
 )
 def test_serializable_minds_added_rows(mine: Entry, *, reads: bool, allowed: bool) -> None:
@@ -74,6 +73,39 @@ def test_an_overwrite_by_filter_reads_nothing() -> None:
     definition, _ = bench.rebase(base, [mine], theirs, isolation=Isolation.SERIALIZABLE)
     assert live_files(bench.entries(definition)) == {"m", "y1", "ty"}
     refused(bench, base, [mine], theirs, isolation=Isolation.SERIALIZABLE, reads=True)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "allowed"),
+    [
+        (insert(add("t", "y")), True),
+        (insert(add("t", "x")), False),
+        (update(add("t", "x"), remove("x1", "x")), False),
+        (overwrite(add("t", "x"), remove("x1", "x"), predicate="p = 'x'"), False),
+        (entry("DELETE", remove("x1", "x"), predicate="[]"), False),
+        (optimize(add("t", "x"), remove("x1", "x"), remove("x2", "x")), True),
+    ],
+)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"predicate": "p = 'x'"},
+        {"predicate": "p = 'x' AND a > 1"},
+        {"isDynamicPartitionOverwrite": True},
+    ],
+    ids=["partition", "rows", "dynamic"],
+)
+def test_overwrite_of_what_was_read(theirs: Entry, *, allowed: bool, how: dict[str, Any]) -> None:
+    """A partition that was read and is overwritten must not have changed; others may have."""
+    bench = Bench(f"self-{id(theirs)}-{how}")
+    files = add("x1", "x"), add("x2", "x"), add("y1", "y")
+    base = bench.commit(bench.partitioned(), insert(*files))
+    mine = overwrite(add("m", "x"), remove("x1", "x"), remove("x2", "x"), **how)
+
+    if allowed:
+        bench.rebase(base, [mine], [theirs], reads=True)
+    else:
+        assert "read" in refused(bench, base, [mine], [theirs], reads=True)
 
 
 def test_serializable_does_not_mind_compactions() -> None:
