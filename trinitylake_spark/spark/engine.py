@@ -1,8 +1,8 @@
 """The engine process: ``python -P -m trinitylake_spark.spark.engine``, started by the JVM.
 
 Its first line of input is a secret; it then listens on loopback, says where on a line of output
-(others may have printed before), and serves whoever knows the secret. The end of its input is the end of the JVM, however
-that came, and so of this process.
+(others may have printed before), and serves whoever knows the secret. The end of its input is the
+end of the JVM, however that came, and so of this process.
 """
 
 from __future__ import annotations
