@@ -145,19 +145,23 @@ class LocalStorage(Storage):
             raise self._failure("exists", path, error) from error
 
     def list(self, prefix: str = "") -> list[str]:
-        """Walk the folder that the prefix names."""
+        """Walk the folder that the prefix names, and those below it that begin with the rest."""
         check_prefix(prefix)
         folder, slash, _ = prefix.rpartition("/")
         try:
-            return sorted(path for path in self._walk(folder + slash) if path.startswith(prefix))
+            return sorted(self._walk(folder + slash, prefix))
         except OSError as error:
             raise self._failure("list", prefix, error) from error
 
-    def _walk(self, folder: str) -> Iterator[str]:
-        """Yield all files below ``folder`` (relative; empty, or ending in ``/``)."""
+    def _walk(self, folder: str, prefix: str) -> Iterator[str]:
+        """Yield the files below ``folder`` (relative; empty, or ending in ``/``) with a prefix."""
         try:
             with os.scandir(self._root + folder) as entries:
-                found = [(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
+                found = [
+                    (entry.name, entry.is_dir(), entry.is_symlink())
+                    for entry in entries
+                    if (folder + entry.name).startswith(prefix)
+                ]
         except OSError as error:
             if error.errno in _ABSENT:
                 return
@@ -167,7 +171,7 @@ class LocalStorage(Storage):
             if not is_folder:
                 yield path
             elif not is_link and path != _TEMPORARY:
-                yield from self._walk(path + "/")
+                yield from self._walk(path + "/", prefix)
 
     def _file(self, path: str) -> str:
         check_path(path)

@@ -334,3 +334,28 @@ def test_a_missing_root_is_an_empty_storage(storage: LocalStorage) -> None:
     with pytest.raises(NotFoundError):
         storage.read("a")
     assert not Path(storage.url.removeprefix("file://")).exists()
+
+
+def test_a_listing_enters_only_folders_that_can_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prefix of names in the root is answered from the root, however many folders lie there."""
+    storage = LocalStorage(tmp_path, fsync=False)
+    for number in range(20):
+        storage.create(f"data/t/p={number}/file", b"")
+        storage.create(f"_{number:02}.ipc", b"")
+    storage.create("_dtxn_x_1", b"")
+    storage.create("_dtxn_x_folder/below/it", b"")
+    entered: list[str] = []
+    scan = os.scandir
+
+    def scandir(path: str) -> Any:
+        entered.append(os.path.relpath(path, tmp_path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert storage.list("_dtxn_x_") == ["_dtxn_x_1", "_dtxn_x_folder/below/it"]
+    assert entered == [".", "_dtxn_x_folder", "_dtxn_x_folder/below"]
+    entered.clear()
+    assert storage.list("data/t/p=7/f") == ["data/t/p=7/file"]
+    assert entered == ["data/t/p=7"]
