@@ -104,10 +104,11 @@ class Checkpoints:
         path = f"{context.warehouse_path(location)}/{LOG_FOLDER}/{note}"
         key = _key(context, location, commit)
         try:
-            token, parts = _parse_hint(context.warehouse.read(path))[_OURS]
+            content = context.warehouse.read(path)
         except NotFoundError:
             self._known.put(key, _ABSENT)
             return None
+        token, parts = _parse_note(content, path)
         found = Checkpoint(
             commit.version, commit.unique, token, tuple(ListedFile(*part) for part in parts)
         )
@@ -143,6 +144,19 @@ def _parse_hint(content: bytes) -> dict[str, Any]:
     # The checksum covers fields that are added or left out here; without one Delta checks nothing.
     hint.pop("checksum", None)
     return dict(hint)
+
+
+def _parse_note(content: bytes, path: str) -> tuple[str, list[list[Any]]]:
+    try:
+        token, parts = _parse_hint(content)[_OURS]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptError(
+            f"The checkpoint note {path!r} is corrupt: it does not say which files it is about.",
+            path=path,
+            rule=f"a note has the field {_OURS!r}: token and files",
+            found=content[:120].decode(errors="replace"),
+        ) from error
+    return token, parts
 
 
 def _part_names(hint: dict[str, Any]) -> list[str]:

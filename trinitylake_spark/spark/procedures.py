@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from trinitylake_spark.errors import InvalidInputError, Kind, NotFoundError
+from trinitylake_spark.errors import InvalidInputError
 from trinitylake_spark.lakehouse.prepared import PreparedTransactions
 from trinitylake_spark.spark.reports import (
     CHANGES,
@@ -81,14 +81,13 @@ def run(session: Session, name: str, arguments: Mapping[str, Any]) -> dict[str, 
         arguments: by name; timestamps are UTC epoch microseconds.
 
     Raises:
-        NotFoundError: there is no such procedure.
-        InvalidInputError: an argument is missing or has an impossible value.
+        InvalidInputError: there is no such procedure, or an argument is missing or has an
+            impossible value.
     """
     procedure = _PROCEDURES.get(name.lower())
     if procedure is None:
-        raise NotFoundError(
+        raise InvalidInputError(
             f"There is no procedure system.{name}; there is: {', '.join(sorted(_PROCEDURES))}.",
-            kind=Kind.INVALID_ARGUMENT,
             procedure=name,
         )
     for parameter in procedure.parameters:

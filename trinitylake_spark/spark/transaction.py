@@ -116,8 +116,9 @@ def run_transaction(
 
     Args:
         spark: the session.
-        fn: does the work; gets the transaction if it takes an argument. It may run several
-            times, so everything it does outside of the lakehouse must bear that.
+        fn: does the work; gets the transaction if it needs an argument, or if its first one is
+            called ``tx``. It may run several times, so everything it does outside of the
+            lakehouse must bear that.
         catalog: as for ``transaction``.
         retries: how often to run it again.
         isolation: as for ``transaction``.
@@ -131,7 +132,7 @@ def run_transaction(
         CommitConflictError: the last run had a conflict too, or others were faster for so long
             (kind ``COMMIT_RETRIES_EXHAUSTED``) that no other run was begun.
     """
-    takes_one = bool(inspect.signature(fn).parameters)
+    takes_one = _takes_transaction(fn)
 
     def once() -> T:
         with transaction(
@@ -145,6 +146,14 @@ def run_transaction(
 
     result: T = reruns(SystemClock(), retries)(once)
     return result
+
+
+def _takes_transaction(fn: Callable[..., object]) -> bool:
+    """Tell whether the first argument is meant for the transaction: a default is for the caller."""
+    first = next(iter(inspect.signature(fn).parameters.values()), None)
+    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
+        return False
+    return first.default is first.empty or first.name == "tx"
 
 
 def typed_error(error: PySparkException) -> TrinityLakeError | None:

@@ -100,3 +100,27 @@ def test_an_error_of_the_function_rolls_back() -> None:
     with pytest.raises(ValueError, match="mine"):
         run_transaction(spark, work, catalog="lake")
     assert spark.calls == ["begin", "rollback"]
+
+
+def test_only_what_is_meant_for_it_gets_the_transaction() -> None:
+    """A first argument that must be given, or is called tx; not one that has a value already."""
+
+    def keyword_only(*, retries: int = 3) -> object:
+        return retries
+
+    def with_more(t: object, n: int = 1) -> object:
+        return (t, n)[0]
+
+    def whatever(*arguments: object) -> object:
+        return arguments[0]
+
+    def optional(tx: object = None) -> object:
+        return tx
+
+    def run(work: Any) -> Any:
+        return run_transaction(Session(), work, catalog="lake")
+
+    assert run(lambda n=1: n) == 1
+    assert run(keyword_only) == 3
+    for work in (lambda t: t, with_more, whatever, optional):
+        assert run(work).id == "T"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.delta_tables import Bench, add, hint_by_delta, insert
 from trinitylake_spark.delta.log import SEAL_ABOVE, SEAL_ALWAYS_ABOVE, Memory
-from trinitylake_spark.delta.names import checkpoint_note_name
+from trinitylake_spark.delta.names import LOG_FOLDER, checkpoint_note_name
 from trinitylake_spark.delta.segment import Commit, Segment, moved, read_segment
 from trinitylake_spark.delta.table import read_table
 from trinitylake_spark.errors import CorruptError
@@ -159,6 +159,20 @@ def test_checkpoint_of_another_process_is_found_once() -> None:
     other = Bench("found")
     found = other.delta.checkpoints.with_newest(other.context, segment, 10).checkpoint
     assert (10, commit.unique, "wtoken") == (found.version, found.unique, found.token)
+
+
+@pytest.mark.parametrize("said", ["", ', "trinitylake": null', ', "trinitylake": ["token"]'])
+def test_a_note_that_says_nothing_is_corrupt(said: str) -> None:
+    """A note without our field, or with half of it, is an error that names the file."""
+    bench = Bench(f"note-{len(said)}")
+    segment = read_table(_table_with_commits(bench, 12, checkpoint_every=None)).segment
+    note = checkpoint_note_name(10, segment.commit(10).unique)
+    path = f"{bench.context.warehouse_path(segment.location)}/{LOG_FOLDER}/{note}"
+    bench.storage.write(path, f'{{"version": 10{said}}}'.encode())
+    reader = Bench(f"note-{len(said)}")
+    with pytest.raises(CorruptError) as caught:
+        reader.delta.checkpoints.with_newest(reader.context, segment, 10)
+    assert caught.value.fields["path"] == path
 
 
 def test_short_log_is_not_searched() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from tests.support.bridge import Bridge, raises_kind
+from trinitylake_spark.errors import InvalidInputError, Kind
+from trinitylake_spark.spark.procedures import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.bridge import Catalog
+    from trinitylake_spark.spark.sessions import Session
 
 
 def test_opening_creates_only_if_told(tmp_path: Path) -> None:
@@ -173,6 +176,13 @@ def test_procedures_are_described(catalog: Catalog) -> None:
         required = [p["name"] for p in procedure["parameters"] if p["required"]]
         if required:
             raises_kind("INVALID_ARGUMENT", lambda name=procedure["name"]: catalog.procedure(name))
+
+
+def test_an_unknown_procedure_is_a_wrong_argument() -> None:
+    """Its class in Python says what its condition says: correct the argument."""
+    with pytest.raises(InvalidInputError) as caught:
+        run(cast("Session", None), "no_such", {})
+    assert caught.value.kind is Kind.INVALID_ARGUMENT
 
 
 def test_commit_status(catalog: Catalog) -> None:
