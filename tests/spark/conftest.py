@@ -22,6 +22,7 @@ SMALL = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.log.level": "ERROR",
+    "spark.connect.grpc.binding.port": "0",
 }
 
 

@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.apache.spark.sql.catalyst.plans.logical.RestoreTableStatement;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.TruncateTable;
+import org.apache.spark.sql.catalyst.plans.logical.UncacheTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.command.DescribeQueryCommand;
@@ -196,6 +197,7 @@ final class StatementScope {
     if (plan instanceof ShowCreateTable
         || plan instanceof CacheTable
         || plan instanceof CacheTableAsSelect
+        || plan instanceof UncacheTable
         || plan instanceof DescribeQueryCommand) {
       // Delta refuses the first for its own class of table; the others are about a query.
       return Statement.Kind.QUERY;
