@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.cells import CELLS, MODES, outcome
+from tests.support.cells import ALTER, ALTERED, CELLS, MODES, altered, outcome
 from tests.support.row_tables import (
     Conflict,
     Row,
@@ -73,7 +73,10 @@ def _job(
     elif kind == "IN":
         session.insert(table, new)
     elif kind == "UD":
-        session.update(table, where(k=keys[0]), setting(number))
+        condition = where(k=keys[0], p=partition) if parts else where(k=keys[0])
+        session.update(table, condition, setting(number))
+    elif kind == ALTER:
+        session.alter(table, f"by_{number}", "yes")
     else:
         session.compact(table, _in(*keys), major=kind == "MA")
 
@@ -96,12 +99,12 @@ def _meaning(rows: list[Row], kind: str, keys: tuple[int, int], number: int) -> 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("earlier", "later"), CELLS)
 def test_cell(
-    lake: Tables, earlier: str, later: str, mode: str, layout: str, files: str, way: str
+    lake: Tables, earlier: str, later: str, mode: str, layout: str, files: str, way: str, level: str
 ) -> None:
     """Each cell ends as the matrix says, and the table holds what the jobs mean."""
     partitioned = layout == "partitioned"
-    table = f"{earlier}_{later}_{mode}_{layout}_{files}_{way}".replace(" ", "_")
-    one, two = lake.session(), lake.session()
+    table = f"{earlier}_{later}_{mode}_{layout}_{files}_{way}_{level}".replace(" ", "_")
+    one, two = lake.session(), lake.session(isolation=level)
     rows = _base(partitioned=partitioned)
     properties = {"trinitylake.conflict-detection": mode}
     one.create(table, *rows, partitioned=partitioned, properties=properties)
@@ -133,3 +136,44 @@ def test_cell(
         second()
         expected = _meaning(expected, later, _FILES[files], 8)
     assert values(lake.session().select(table)) == values(expected)
+
+
+@pytest.mark.parametrize("way", ["statement", "transaction"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("earlier", "later"), ALTERED)
+def test_alter(lake: Tables, earlier: str, later: str, mode: str, way: str, level: str) -> None:
+    """ALTER goes with every job, before and after; who looked at the definition read it."""
+    table = f"{earlier}_{later}_{mode}_{way}_{level}"
+    one, two = lake.session(), lake.session(isolation=level)
+    rows = _base(partitioned=False)
+    one.create(table, *rows, properties={"trinitylake.conflict-detection": mode})
+
+    def first() -> None:
+        """The earlier job."""
+        _job(one, table, earlier, (1, 2), 7, parts=False)
+
+    def second() -> None:
+        """The later job, with the earlier one between its read and its commit."""
+        if way == "statement":
+            two.meanwhile = first
+            _job(two, table, later, (1, 2), 8, parts=False)
+        else:
+            two.begin()
+            _job(two, table, later, (1, 2), 8, parts=False)
+            first()
+            two.commit()
+
+    done = [(earlier, 7)]
+    if altered(earlier, later, level) == "E":
+        with pytest.raises(Conflict) as refused:
+            second()
+        assert refused.value.fields["my_operation"] == "DESCRIBE"
+    else:
+        second()
+        done.append((later, 8))
+    expected = rows
+    for kind, number in done:
+        expected = _meaning(expected, kind, (1, 2), number)
+    assert values(lake.session().select(table)) == values(expected)
+    properties = lake.session().properties(table)
+    assert {n for n in (7, 8) if f"by_{n}" in properties} == {n for k, n in done if k == ALTER}

@@ -1,14 +1,15 @@
 """The 25 cells of the table-operation matrix through SQL, on real Delta tables (format.md §7).
 
-Each case has a table of its own and two Spark sessions. Both open a transaction and do their job;
-the earlier one commits, then the later one. Where both succeed the rows are those of doing one job
-after the other; where the cell is an error nothing of the later job is there.
+Each case has a table of its own, two Spark sessions, and an isolation level of the later job. Both
+open a transaction and do their job; the earlier one commits, then the later one. Where both succeed
+the rows are those of doing one job after the other; where the cell is an error nothing of the later
+job is there.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 
-from tests.support.cells import CELLS, MODES, outcome
+from tests.support.cells import ALTER, ALTERED, CELLS, LEVELS, MODES, altered, outcome
+from tests.support.spark_rows import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +68,7 @@ class Job:
             f" AND p = '{self.partition}'",
             "MI": f"OPTIMIZE {table} {where}",
             "MA": f"OPTIMIZE {table} {where} ZORDER BY (k)",
+            ALTER: f"ALTER TABLE {table} SET TBLPROPERTIES ('by_{self.number}' = 'yes')",
         }[self.kind]
 
     def meaning(self, rows: Rows) -> Rows:
@@ -89,17 +92,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Case:
-    """One cell under one mode on one layout."""
+    """One cell under one mode on one layout, at one isolation level of the later job."""
 
     earlier: str
     later: str
     mode: str
     layout: str
+    level: str
 
     @property
     def table(self) -> str:
         """The case's own table."""
-        return f"lake.cells.{self.earlier}_{self.later}_{self.mode}_{self.layout}".replace(" ", "_")
+        return "lake.cells." + "_".join(astuple(self)).replace(" ", "_")
 
     @property
     def jobs(self) -> tuple[Job, Job]:
@@ -110,7 +114,9 @@ class Case:
 
     @property
     def refused(self) -> bool:
-        """Whether the matrix refuses the later job."""
+        """Whether the later job is refused."""
+        if ALTER in (self.earlier, self.later):
+            return altered(self.earlier, self.later, self.level) == "E"
         return outcome(self.earlier, self.later, self.mode, _LAYOUTS[self.layout]) == "E"
 
     @property
@@ -119,6 +125,12 @@ class Case:
         earlier, later = self.jobs
         rows = earlier.meaning(_BASE)
         return rows if self.refused else later.meaning(rows)
+
+    @property
+    def altered_by(self) -> set[int]:
+        """The numbers of the jobs that are done and set a property."""
+        done = self.jobs[:1] if self.refused else self.jobs
+        return {job.number for job in done if job.kind == ALTER}
 
     def run(self, one: SparkSession, two: SparkSession) -> PySparkException | None:
         """Create the table, stage both jobs, commit both; return how the later was refused."""
@@ -129,8 +141,9 @@ class Case:
             " AS SELECT CAST(id AS INT) AS k, 0 AS v, IF(id % 2 = 1, 'x', 'y') AS p"
             " FROM range(1, 9, 1, 2)"
         )
-        for session, job in zip((one, two), self.jobs, strict=True):
-            session.sql("BEGIN")
+        levels = ("snapshot", self.level)
+        for session, job, level in zip((one, two), self.jobs, levels, strict=True):
+            session.sql(f"BEGIN ISOLATION LEVEL {level}")
             session.sql(job.statement(self.table))
         one.sql("COMMIT")
         try:
@@ -141,11 +154,21 @@ class Case:
 
 
 CASES = [
-    Case(earlier, later, mode, layout)
-    for layout in _LAYOUTS
-    for mode in MODES
-    for earlier, later in CELLS
+    *(
+        Case(earlier, later, mode, layout, level)
+        for level in LEVELS
+        for layout in _LAYOUTS
+        for mode in MODES
+        for earlier, later in CELLS
+    ),
+    # Neither the mode nor the layout says anything of an ALTER.
+    *(
+        Case(earlier, later, "optimised", "unpartitioned", level)
+        for level in LEVELS
+        for earlier, later in ALTERED
+    ),
 ]
+ROWS = list(dict.fromkeys((c.earlier, c.mode, c.layout, c.level) for c in CASES))
 
 
 @pytest.fixture(scope="module")
@@ -170,24 +193,30 @@ def outcomes(
         return dict(zip(CASES, pool.map(run, CASES), strict=True))
 
 
-@pytest.mark.parametrize("layout", _LAYOUTS)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("earlier", list(dict.fromkeys(earlier for earlier, _ in CELLS)))
+@pytest.mark.parametrize(("earlier", "mode", "layout", "level"), ROWS)
 def test_row_of_the_matrix(
     spark: SparkSession,
     outcomes: dict[Case, PySparkException | None],
     earlier: str,
     mode: str,
     layout: str,
+    level: str,
 ) -> None:
     """Each cell ends as the matrix says, and the table holds what the jobs mean."""
-    cases = [c for c in CASES if (c.earlier, c.mode, c.layout) == (earlier, mode, layout)]
+    where = (earlier, mode, layout, level)
+    cases = [c for c in CASES if (c.earlier, c.mode, c.layout, c.level) == where]
     for case in cases:
         error = outcomes[case]
         assert (error is not None) == case.refused, f"{case}: {error}"
         if error is not None:
             assert error.getCondition() == "TRINITYLAKE_COMMIT_CONFLICT", str(error)
             assert case.table.removeprefix("lake.") in str(error)
+        if ALTER in (case.earlier, case.later):
+            assert case.altered_by == {
+                int(name.removeprefix("by_"))
+                for name, _ in rows(spark, f"SHOW TBLPROPERTIES {case.table}")
+                if name.startswith("by_")
+            }
     found = " UNION ALL ".join(f"SELECT '{c.later}' AS later, * FROM {c.table}" for c in cases)
     expected = [(case.later, *row) for case in cases for row in sorted(case.expected)]
     assert_df_equality(

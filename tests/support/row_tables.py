@@ -16,13 +16,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
-from tests.support.bridge import Bridge, BridgeError, Log, creation
+from tests.support.bridge import Bridge, BridgeError, Log, altering, creation
 from trinitylake_spark.delta.entry import Entry, parse_entry
 from trinitylake_spark.delta.names import stored_name
 from trinitylake_spark.storage import open_storage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tests.support.bridge import Catalog, Statement
     from trinitylake_spark.storage.base import Storage
@@ -130,11 +130,13 @@ class _Opened:
         log: the view.
         next: the number that the next entry gets.
         files: additions of the files that are in the table, by path.
+        entries: its log.
     """
 
     log: Log
     next: int
     files: Mapping[str, Row]
+    entries: Sequence[Entry]
 
 
 class Session:
@@ -267,7 +269,9 @@ class Session:
 
     def compact(self, table: str, condition: Where = ALL, *, major: bool = False) -> None:
         """OPTIMIZE the files that have a matching row, by partition; ``major`` is ZORDER."""
-        target = self._load_for_writing(self._statement(), table)
+        statement = self._statement()
+        statement.load(table, "live")
+        target = self._load_for_writing(statement, table)
         groups: dict[str, list[Row]] = defaultdict(list)
         for file in target.files.values():
             if any(condition.matches(row) for row in rows_of(file)):
@@ -276,6 +280,19 @@ class Session:
         rows = [[row for file in group for row in rows_of(file)] for group in groups.values()]
         ordered = {"zOrderBy": '["k"]'} if major else {}
         self._commit(target, "OPTIMIZE", rows, gone, changes_data=False, **ordered)
+
+    def alter(self, table: str, name: str, value: str) -> None:
+        """ALTER TABLE … SET TBLPROPERTIES."""
+        statement = self._statement()
+        statement.load(table, "live")
+        target = self._load_for_writing(statement, table)
+        self._write_entry(target, altering(target.entries, {name: value}))
+
+    def properties(self, table: str) -> Mapping[str, str]:
+        """SHOW TBLPROPERTIES."""
+        entries = self._opened(self._statement().load(table, "live")).entries
+        found = [entry.metadata for entry in entries if entry.metadata is not None]
+        return dict(found[-1]["configuration"])
 
     # --- parts -----------------------------------------------------------------------------------
 
@@ -349,7 +366,9 @@ class Session:
             "isBlindAppend": operation == "WRITE" and parameters.get("mode") == "Append",
         }
         actions = [(kind, {**body, "dataChange": changes_data}) for kind, body in files]
-        entry = Entry((("commitInfo", info), *actions))
+        return self._write_entry(target, Entry((("commitInfo", info), *actions)))
+
+    def _write_entry(self, target: _Opened, entry: Entry) -> int | None:
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             meanwhile()
@@ -358,15 +377,13 @@ class Session:
     def _opened(self, log: Log) -> _Opened:
         """List a log and replay it."""
         live: dict[str, Row] = {}
-        number = 0
-        for name, _, _ in log.list():
-            if name.endswith(".json"):
-                number += 1
-                entry = self.tables.entry(log, name)
-                for remove in entry.removes:
-                    live.pop(remove["path"], None)
-                live.update((add["path"], add) for add in entry.adds)
-        return _Opened(log, number, live)
+        listed = [name for name, _, _ in log.list() if name.endswith(".json")]
+        entries = [self.tables.entry(log, name) for name in listed]
+        for entry in entries:
+            for remove in entry.removes:
+                live.pop(remove["path"], None)
+            live.update((add["path"], add) for add in entry.adds)
+        return _Opened(log, len(entries), live, entries)
 
 
 def row(key: int, value: Any, partition: str = "x") -> Row:
@@ -409,8 +426,14 @@ def _adds(rows: Iterable[Row], *, partitioned: bool) -> Iterator[Row]:
             "partitionValues": {"p": partition} if partitioned else {},
             "size": 1,
             "modificationTime": 1,
-            "stats": json.dumps({"numRecords": len(group)}),
+            "stats": json.dumps(_stats(group)),
         }
+
+
+def _stats(rows: list[Row]) -> Row:
+    keys = [one["k"] for one in rows]
+    bounds = {"minValues": {"k": min(keys)}, "maxValues": {"k": max(keys)}, "nullCount": {"k": 0}}
+    return {"numRecords": len(rows), **bounds}
 
 
 def _remove(add: Row) -> Row:
