@@ -1,4 +1,8 @@
 # Everything that a person or a machine does with this repository; `make` alone explains.
+ifeq ($(filter oneshell,$(.FEATURES)),)
+$(error GNU make 3.82 or newer is needed, this is $(MAKE_VERSION); on a Mac: brew install make, then use gmake)
+endif
+
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that Python 3.11+, a JDK 17+ and Maven are here.
-# Installs what is missing where it may (Debian, root); else says in one line what to install.
+# Installs what is missing on a Debian that is there for nothing else: as root in CI (CI=true) or in
+# a container (unless CI=false). Elsewhere it installs nothing and says what to install.
 # Prints the path of the Python to use on the last line.
 set -eu
 
@@ -21,7 +22,15 @@ missing=()
 jdk_ok || missing+=(openjdk-17-jdk-headless)
 command -v mvn >/dev/null || missing+=(maven)
 
-if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+may_install() {
+  [ "$(id -u)" = 0 ] || return
+  case "${CI:-}" in
+    true) return 0 ;;
+    "") [ -e /.dockerenv ] || [ -e /run/.containerenv ] ;;
+    *) return 1 ;;
+  esac
+}
+if [ ${#missing[@]} -gt 0 ] && command -v apt-get >/dev/null && may_install; then
   echo "Installing: ${missing[*]}" >&2
   { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >&2 || true
 fi
@@ -32,6 +41,7 @@ jdk_ok || lacking+=("a JDK 17 or newer (javac on PATH or JAVA_HOME)")
 command -v mvn >/dev/null || lacking+=("Apache Maven (mvn on PATH)")
 if [ ${#lacking[@]} -gt 0 ]; then
   (IFS=,; echo "Please install: ${lacking[*]}, then run make again." >&2)
+  if command -v apt-get >/dev/null; then echo "Here: apt-get install ${missing[*]}" >&2; fi
   exit 1
 fi
 find_python
