@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.spark_rows import fails, one, rows, version
+from trinitylake_spark.spark.procedures import describe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -231,12 +233,14 @@ def test_show_create_table(spark: SparkSession, table: str) -> None:
     ],
 )
 def test_refused_by_name(spark: SparkSession, statement: str) -> None:
-    """What cannot be kept is refused with a way out, and leaves nothing."""
+    """What cannot be kept is refused, by a message without unknown procedures; nothing is left."""
     spark.sql("CREATE TABLE IF NOT EXISTS lake.db.refused_source (a INT)")
     before = version(spark)
-    with fails("TRINITYLAKE_UNSUPPORTED", "0A000"):
+    with fails("TRINITYLAKE_UNSUPPORTED", "0A000") as caught:
         spark.sql(statement.format(t="lake.db.refused"))
     assert version(spark) == before
+    known = {procedure["name"] for procedure in describe()}
+    assert set(re.findall(r"system\.(\w+)", str(caught.value))) <= known
 
 
 @pytest.mark.parametrize("statement", ["SELECT * FROM {}", "INSERT INTO {} VALUES (1)"])

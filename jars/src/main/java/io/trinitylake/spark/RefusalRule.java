@@ -35,9 +35,8 @@ final class RefusalRule extends Rule<LogicalPlan> {
         && ViewPath.SCHEME.equals(table.path().toUri().getScheme())) {
       throw Sneaky.raise(
           TrinityLakeException.unsupported(
-              "VACUUM knows nothing of the lakehouse's versions: the catalog's procedures"
-                  + " system.expire_versions and system.collect_garbage delete what no version"
-                  + " needs."));
+              "VACUUM knows nothing of the lakehouse's versions and would delete files that they"
+                  + " need. Versions do not expire yet, so all files stay for now."));
     }
   }
 
