@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.support.list_append import APPEND, READ, Op, Txn, check
-from tests.support.row_tables import SNAPSHOT, Conflict, Row, Tables, row, where
+from tests.support.row_tables import SNAPSHOT, Assignment, Conflict, Row, Tables, row, where
 from tests.support.workers import run_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
-_TABLES = ("u0", "u1", "r0", "r1")
+TABLES = ("u0", "u1", "r0", "r1")
 _KEYS = 4
 _LONGEST = 4
 _COMPACTIONS = 0.08
@@ -48,21 +48,21 @@ class History:
         return sum(txn.committed for txn in self.txns)
 
 
-def create_tables(tables: Tables) -> None:
-    """Create the four tables, with an empty list for each key of the value tables."""
+def create_tables(tables: Tables, names: Sequence[str] = TABLES) -> None:
+    """Create the tables, with an empty list for each key of the value tables."""
     session = tables.session()
     session.create_namespace()
-    for table in _TABLES:
+    for table in names:
         rows = [row(k, "", _partition(k)) for k in range(_KEYS)] if table[0] == "u" else []
         session.create(table, *rows, partitioned=table[1] == "1")
 
 
-def read_all(tables: Tables) -> dict[str, tuple[int, ...]]:
+def read_all(tables: Tables, names: Sequence[str] = TABLES) -> dict[str, tuple[int, ...]]:
     """Return every list as it is now."""
     session = tables.session()
     return {
         _key(table, k): _list(session.select(table), table, k)
-        for table in _TABLES
+        for table in names
         for k in range(_KEYS)
     }
 
@@ -75,10 +75,14 @@ class Appender:
         seed: of all its choices.
         number: makes ids and values of its own.
         level: isolation of its transactions.
+        names: the tables that it uses, two value tables first.
     """
 
-    def __init__(self, tables: Tables, seed: int, number: int, level: str) -> None:
+    def __init__(
+        self, tables: Tables, seed: int, number: int, level: str, names: Sequence[str] = TABLES
+    ) -> None:
         self._session = tables.session()
+        self._names = names
         self._chance = random.Random(f"{seed}-{number}")
         self._next = number * 1_000_000
         self._level = level
@@ -112,7 +116,7 @@ class Appender:
             txn.ended = time.monotonic()
 
     def _op(self) -> Op:
-        table, k = self._chance.choice(_TABLES), self._chance.randrange(_KEYS)
+        table, k = self._chance.choice(self._names), self._chance.randrange(_KEYS)
         if self._chance.random() < 0.5:
             return Op(READ, _key(table, k), _list(self._session.select(table), table, k))
         self._next += 1
@@ -129,7 +133,7 @@ class Appender:
         try:
             self._session.begin(self._level)
             major = self._chance.random() < 0.5
-            self._session.compact(self._chance.choice(_TABLES[:2]), major=major)
+            self._session.compact(self._chance.choice(self._names[:2]), major=major)
             yield
             self._session.commit()
         except Conflict:
@@ -151,7 +155,14 @@ def interleaved(tables: Tables, seed: int, level: str, *, clients: int, number: 
 
 
 def threaded(
-    tables: Tables, seed: int, level: str, *, clients: int, number: int, first: int = 0
+    tables: Tables,
+    seed: int,
+    level: str,
+    *,
+    clients: int,
+    number: int,
+    first: int = 0,
+    names: Sequence[str] = TABLES,
 ) -> list[Txn]:
     """Run clients in as many threads; the seed decides what they do, the machine when.
 
@@ -162,8 +173,9 @@ def threaded(
         clients: how many.
         number: transactions of each.
         first: number of the first client, for clients of several processes.
+        names: the tables.
     """
-    appenders = [Appender(tables, seed, first + n, level) for n in range(clients)]
+    appenders = [Appender(tables, seed, first + n, level, names) for n in range(clients)]
 
     def work(appender: Appender) -> list[Txn]:
         """Run one client to its end."""
@@ -227,8 +239,11 @@ def _work(
         raise
 
 
-def _append(value: int) -> Any:
-    return lambda before: {"v": f"{before['v']},{value}".lstrip(",")}
+def _append(value: int) -> Assignment:
+    return Assignment(
+        f"trim(LEADING ',' FROM concat(v, ',{value}'))",
+        lambda before: {"v": f"{before['v']},{value}".lstrip(",")},
+    )
 
 
 def _list(rows: list[Row], table: str, k: int) -> tuple[int, ...]:

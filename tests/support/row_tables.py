@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import count
@@ -55,6 +56,43 @@ class Where:
     text: str
     matches: Callable[[Row], bool]
 
+    @property
+    def sql(self) -> str:
+        """As a statement says it."""
+        return re.sub(r"#\d+", "", self.text) or "true"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """SET v = …: as a statement says it, and as it is evaluated.
+
+    Args:
+        sql: the new value, of a column of strings.
+        new: makes the columns that change.
+    """
+
+    sql: str
+    new: Callable[[Row], Row]
+
+    def __call__(self, before: Row) -> Row:
+        """Return the columns that change."""
+        return self.new(before)
+
+
+@dataclass(frozen=True)
+class Summed:
+    """One row made of all the others.
+
+    Args:
+        key: its key.
+    """
+
+    key: int
+
+    def __call__(self, rows: list[Row]) -> list[Row]:
+        """Return the row."""
+        return [row(self.key, sum(one["v"] for one in rows))]
+
 
 ALL = Where("", lambda _: True)
 """No WHERE at all."""
@@ -78,12 +116,13 @@ class Conflict(Exception):  # noqa: N818 - what happens to transactions, not a f
     """The engine refused a commit; nothing of it may be visible.
 
     Args:
-        error: the engine's answer.
+        text: the engine's answer.
+        fields: what it says to programs.
     """
 
-    def __init__(self, error: BridgeError) -> None:
-        super().__init__(str(error))
-        self.fields = error.fields
+    def __init__(self, text: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(text)
+        self.fields = fields
 
 
 class Tables:
@@ -391,14 +430,16 @@ def row(key: int, value: Any, partition: str = "x") -> Row:
     return {"k": key, "v": value, "p": partition}
 
 
-def setting(value: Any) -> Callable[[Row], Row]:
+def setting(value: Any) -> Assignment:
     """SET v = value."""
-    return lambda _: {"v": value}
+    return Assignment(f"'{value}'", lambda _: {"v": value})
 
 
-def adding(number: int) -> Callable[[Row], Row]:
+def adding(number: int) -> Assignment:
     """SET v = v + number."""
-    return lambda before: {"v": before["v"] + number}
+    return Assignment(
+        f"CAST(CAST(v AS INT) + {number} AS STRING)", lambda before: {"v": before["v"] + number}
+    )
 
 
 def values(rows: Iterable[Row]) -> dict[int, Any]:
@@ -463,5 +504,5 @@ def _raising(work: Callable[[], _T]) -> _T:
         return work()
     except BridgeError as error:
         if error.kind in CONFLICTS:
-            raise Conflict(error) from error
+            raise Conflict(str(error), error.fields) from error
         raise
