@@ -94,6 +94,10 @@ test-stores: $(READY) ## All storage servers, all rounds; it installs and starts
 test-kill: $(READY) $(JARS) ## Kill -9 the Spark driver 50 times in mid-transaction
 	@TRINITYLAKE_KILLS=$${TRINITYLAKE_KILLS:-50} $(BIN)/pytest -m kill $(ARGS)
 
+.PHONY: test-programs
+test-programs: $(READY) $(JARS) ## Play 1,000 random programs of SQL, DataFrames, caches and handles beside a model
+	@TRINITYLAKE_PROGRAMS=$${TRINITYLAKE_PROGRAMS:-1000} $(BIN)/pytest -m programs $(ARGS)
+
 # --- see it --------------------------------------------------------------------------------------
 
 .PHONY: demo
