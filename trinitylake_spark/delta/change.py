@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from trinitylake_spark.delta.entry import ROW_TRACKING_DOMAIN, Entry, file_key, file_path
-from trinitylake_spark.delta.predicate import Column
 from trinitylake_spark.delta.schema import PHYSICAL_NAME, parse_schema
+from trinitylake_spark.delta.values import Column
 from trinitylake_spark.format.definitions_pb2 import ActionType, DataChange
 
 if TYPE_CHECKING:

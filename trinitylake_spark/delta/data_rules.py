@@ -19,7 +19,7 @@ from trinitylake_spark.delta.change import (
 )
 from trinitylake_spark.delta.entry import FILE_FACTS, Entry, file_key, file_path
 from trinitylake_spark.delta.matrix import Rule, rule
-from trinitylake_spark.delta.predicate import file_facts, holds, possible
+from trinitylake_spark.delta.predicate import file_facts, holds, understand
 from trinitylake_spark.delta.staging import RefusedError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from trinitylake_spark.delta.change import Change
+    from trinitylake_spark.delta.condition import Condition
     from trinitylake_spark.delta.entry import Action
     from trinitylake_spark.delta.staging import Staged
     from trinitylake_spark.delta.table import DeltaTable
@@ -128,6 +129,7 @@ class DataRules:
         self._serializable = serializable
         self._reads = reads
         self._has_keys = has_keys
+        self._conditions: dict[str, Condition] = {}
 
     def plan(self, mine: Sequence[tuple[Staged, Change]], theirs: Sequence[Their]) -> Plan:
         """Return what must be done for my entries to follow theirs.
@@ -207,8 +209,9 @@ class DataRules:
         new = their.change.new_files
         if not new or not change.row_filter:
             return bool(new)
+        condition = self._condition(change.row_filter)
         return any(
-            True in possible(change.row_filter, self._all_columns, file_facts(addition))
+            True in condition.results(file_facts(addition))
             for addition in their.load().adds
             if file_key(addition) in new
         )
@@ -304,7 +307,13 @@ class DataRules:
         for pair in partition.split("/"):
             name, _, value = pair.partition("=")
             values[unquote(name)] = None if value == _NULL_PARTITION else unquote(value)
-        return holds(predicate, self._columns, values)
+        return holds(self._condition(predicate), values)
+
+    def _condition(self, predicate: str) -> Condition:
+        """Read a predicate, once for all partitions and files that it is asked of."""
+        if predicate not in self._conditions:
+            self._conditions[predicate] = understand(predicate, self._all_columns)
+        return self._conditions[predicate]
 
     # --- overwriting -----------------------------------------------------------------------------
 

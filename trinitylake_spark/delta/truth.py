@@ -7,13 +7,10 @@ of results that is never too small: a row whose result is not in it does not exi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING
+from decimal import Decimal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-Value = int | str
+Value = int | str | bytes | Decimal | tuple[bool, float]
+"""A value as it compares with others of its type."""
 Results = frozenset[bool | None]
 """Results that some row may have: true, false, and None for NULL."""
 
@@ -58,14 +55,18 @@ def negated(results: Results) -> Results:
     return frozenset(None if one is None else not one for one in results)
 
 
-def conjunction(results: Iterable[Results]) -> Results:
-    """Return what AND makes of the results of its operands."""
-    return frozenset(_and(row) for row in product(*results))
+def conjunction(left: Results, right: Results) -> Results:
+    """Return what AND makes of the results of two operands."""
+    return _results(
+        true=True in left and True in right,
+        false=bool((False in left and right) or (False in right and left)),
+        null=bool((None in left and right - {False}) or (None in right and left - {False})),
+    )
 
 
-def disjunction(results: Iterable[Results]) -> Results:
-    """Return what OR makes of the results of its operands."""
-    return negated(conjunction(negated(one) for one in results))
+def disjunction(left: Results, right: Results) -> Results:
+    """Return what OR makes of the results of two operands."""
+    return negated(conjunction(negated(left), negated(right)))
 
 
 def is_null(operand: Range) -> Results:
@@ -139,10 +140,3 @@ def _results(*, true: bool = False, false: bool = False, null: bool = False) -> 
         for result, is_possible in ((True, true), (False, false), (None, null))
         if is_possible
     )
-
-
-def _and(row: Iterable[bool | None]) -> bool | None:
-    results = set(row)
-    if False in results:
-        return False
-    return None if None in results else True

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from trinitylake_spark.delta.predicate import Column, file_facts, possible
+from trinitylake_spark.delta.predicate import file_facts, understand
+from trinitylake_spark.delta.values import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,7 +223,7 @@ def test_printed_conditions_miss_no_row(
 ) -> None:
     """Also where texts are made to look like other conditions."""
     facts = file_facts(_file(rows, missing, loose=loose))
-    results = possible(json.dumps([condition.printed]), _COLUMNS, facts)
+    results = understand(json.dumps([condition.printed]), _COLUMNS).results(facts)
     assert {condition.value(row) for row in rows} <= results
 
 
@@ -233,7 +234,7 @@ def test_sql_conditions_miss_no_row(
     """The text of an overwrite's condition."""
     assume(_can_be_written(condition.sql))
     facts = file_facts(_file(rows, missing, loose=loose))
-    results = possible(condition.sql, _COLUMNS, facts)
+    results = understand(condition.sql, _COLUMNS).results(facts)
     assert {condition.value(row) for row in rows} <= results
 
 
@@ -245,7 +246,7 @@ def test_statistics_exclude_what_they_can(rows: list[Row], column: str, data: An
     facts = file_facts(_file(rows, set(), loose=False))
     condition = _comparison(column, symbol, literal)
     assume(not any("\ud83d" in str(row[column]) for row in rows))
-    assert True not in possible(json.dumps([condition.printed]), _COLUMNS, facts)
+    assert True not in understand(json.dumps([condition.printed]), _COLUMNS).results(facts)
 
 
 def _can_be_written(sql: str) -> bool:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
-from trinitylake_spark.delta.predicate import Column, holds
+from trinitylake_spark.delta.predicate import holds, understand
+from trinitylake_spark.delta.truth import UNKNOWN, Range
+from trinitylake_spark.delta.values import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 COLUMNS = {
     "p": Column("col-p", "string"),
@@ -15,6 +21,10 @@ COLUMNS = {
     "f": Column("f", "double"),
 }
 VALUES = {"col-p": "x", "n": "7", "d": "2026-01-31", "f": "1.5"}
+
+
+def _holds(predicate: str, values: Mapping[str, str | None] = VALUES) -> bool | None:
+    return holds(understand(predicate, COLUMNS), values)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +53,14 @@ VALUES = {"col-p": "x", "n": "7", "d": "2026-01-31", "f": "1.5"}
         ("d = DATE '2026-1-31'", None),
         ("d > 5", None),
         ("p > 5", None),
-        ("p < 'w' OR NULL IS NULL", None),
+        ("p < 'w' OR NULL IS NULL", True),
         ("p.x = 1", None),
         ("n = '7'", True),
         ("`p` = 'x'", True),
         ("true", True),
         ("false OR p = 'x'", True),
         ("f = 1.5", None),
-        ("f IS NULL", None),
+        ("f IS NULL", False),
         ("year(d) = 2026", None),
         ("p LIKE 'x%'", None),
         ("cast(n as string) = '7'", None),
@@ -59,14 +69,14 @@ VALUES = {"col-p": "x", "n": "7", "d": "2026-01-31", "f": "1.5"}
         ("p =", None),
         ("(p = 'x'", None),
         ("p = 'it''s'", None),
-        ("p = 'a\\'b'", None),
+        ("p = 'a\\'b'", False),
         ("n = p", None),
         ("(n) = (7)", None),
     ],
 )
 def test_predicates(predicate: str, expected: bool | None) -> None:
     """Only what follows from the partition's values is said; all else is unknown."""
-    assert expected is holds(predicate, COLUMNS, VALUES)
+    assert expected is _holds(predicate)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +94,7 @@ def test_predicates(predicate: str, expected: bool | None) -> None:
 @pytest.mark.parametrize("null", [None, ""])
 def test_null_partition(predicate: str, expected: bool | None, null: str | None) -> None:
     """A comparison with NULL is neither true nor false, so it chooses no row."""
-    assert expected is holds(predicate, COLUMNS, {**VALUES, "col-p": null})
+    assert expected is _holds(predicate, {**VALUES, "col-p": null})
 
 
 @pytest.mark.parametrize(
@@ -117,11 +127,105 @@ def test_null_partition(predicate: str, expected: bool | None, null: str | None)
 )
 def test_printed_conditions(printed: str, expected: bool | None) -> None:
     """Texts stand there without quotes; what they could be mistaken for is not understood."""
-    assert expected is holds(json.dumps([printed]), COLUMNS, VALUES)
+    assert expected is _holds(json.dumps([printed]))
 
 
 def test_all_conditions_of_a_list_must_hold() -> None:
     """Delta records the operands of a conjunction one by one, too."""
-    assert holds('["(p#1 = x)","(n#2 = 8)"]', COLUMNS, VALUES) is False
-    assert holds('["(p#1 = x)","(n#2 = 7)"]', COLUMNS, VALUES) is True
-    assert holds('["(p#1 = x)","(a#2 = 7)"]', COLUMNS, VALUES) is None
+    assert _holds('["(p#1 = x)","(n#2 = 8)"]') is False
+    assert _holds('["(p#1 = x)","(n#2 = 7)"]') is True
+    assert _holds('["(p#1 = x)","(a#2 = 7)"]') is None
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+LONG = 3_000
+DEEP = 6_000
+
+
+def _rows(**columns: Range) -> Callable[[Column], Range]:
+    """Facts of a file in which all other columns are unknown."""
+    return lambda column: columns.get(column.name, UNKNOWN)
+
+
+def _left(word: str, terms: list[str]) -> str:
+    """Join terms as Spark prints ``a OR b OR c``: ``((a OR b) OR c)``."""
+    return "(" * (len(terms) - 1) + terms[0] + "".join(f" {word} {t})" for t in terms[1:])
+
+
+def _right(word: str, terms: list[str]) -> str:
+    """Join terms the other way round: ``(a OR (b OR c))``."""
+    start = "".join(f"({term} {word} " for term in terms[:-1])
+    return start + terms[-1] + ")" * (len(terms) - 1)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        json.dumps([f"n#1 IN ({','.join(map(str, range(LONG)))})"]),
+        f"n IN ({', '.join(map(str, range(LONG)))})",
+        f"(n IN ({', '.join(f'{number}L' for number in range(LONG))}))",
+    ],
+    ids=["printed", "typed", "as SQL"],
+)
+def test_long_lists_are_decided(predicate: str) -> None:
+    """An IN of thousands of numbers is told from rows it cannot choose, NULLs among them or not."""
+    condition = understand(predicate, COLUMNS)
+
+    assert len(condition.steps) == 2 * LONG - 1
+    for low, high, has_nulls, expected in (
+        (0, LONG, True, {True, False, None}),
+        (LONG, LONG + 9, True, {False, None}),
+        (LONG, LONG + 9, False, {False}),
+        (5, 5, False, {True}),
+    ):
+        facts = _rows(n=Range(low, high, has_nulls=has_nulls))
+        assert condition.results(facts) == expected
+
+
+@pytest.mark.parametrize("nested", [_left, _right])
+@pytest.mark.parametrize("form", ["printed", "SQL"])
+def test_deep_conditions_are_decided(nested: Callable[[str, list[str]], str], form: str) -> None:
+    """Thousands of ORs, ANDs and NOTs, however they are nested, come to what one by one they do."""
+    attribute = "n#1" if form == "printed" else "n"
+
+    def decided(text: str, *values: int) -> list[bool | None]:
+        predicate = json.dumps([text]) if form == "printed" else text
+        condition = understand(predicate, COLUMNS)
+        return [holds(condition, {**VALUES, "n": str(value)}) for value in values]
+
+    any_of = nested("OR", [f"({attribute} = {number})" for number in range(DEEP)])
+    assert decided(any_of, 0, DEEP - 1, DEEP) == [True, True, False]
+    all_of = nested("AND", [f"({attribute} > {number})" for number in range(DEEP)])
+    assert decided(all_of, DEEP, DEEP - 1) == [True, False]
+    assert decided("NOT " * DEEP + f"({attribute} = 7)", 7, 8) == [True, False]
+    assert decided("NOT " * (DEEP + 1) + f"({attribute} = 7)", 7, 8) == [False, True]
+
+
+def test_deep_nonsense_is_not_understood() -> None:
+    """What is no condition is given up, however long it is."""
+    for text in ("(" * DEEP, "(" * DEEP + "p = 'x'" + ")" * (DEEP - 1), "NOT " * DEEP):
+        assert _holds(text) is None
+        assert _holds(json.dumps([text])) is None
+    assert _holds("(" * DEEP + "p = 'x'" + ")" * DEEP) is True
+
+
+def test_many_unknown_columns() -> None:
+    """Where nothing is known of 120 operands, each of them counts once."""
+    names = [f"c{number}" for number in range(120)]
+    asked: list[str] = []
+
+    def facts(column: Column) -> Range:
+        asked.append(column.name)
+        return UNKNOWN
+
+    columns = {name: Column(name, "long") for name in names}
+    for predicate in (
+        json.dumps([f"(c{number}#{number}L = 1)" for number in range(120)]),
+        json.dumps([_left("AND", [f"(c{number}#{number}L = 1)" for number in range(120)])]),
+        " AND ".join(f"c{number} = 1" for number in range(120)),
+    ):
+        asked.clear()
+        assert understand(predicate, columns).results(facts) == {True, False, None}
+        assert asked == names
+    assert understand(json.dumps([]), columns).results(facts) == {True}
