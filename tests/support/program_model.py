@@ -144,6 +144,7 @@ class Expected:
         refusals: conditions with which it may fail.
         must_fail: it may not succeed.
         done: told when it succeeded.
+        refused: told when it failed as it may.
     """
 
     rows: list[tuple[Any, ...]] | None = None
@@ -203,6 +204,7 @@ class Model:
         self.frames: dict[str, Frame] = {}
         self.handles: dict[str, Handle] = {}
         self.marks: dict[str, int] = {}
+        self.iterators: dict[str, tuple[int, Query, list[Row]]] = {}
         self.views: dict[str, tuple[int | None, Callable[[Txn | None], Query]]] = {}
 
     def identified(self, rows: Iterable[Row]) -> Rows:
@@ -249,6 +251,8 @@ class Model:
             refusals,
             must_fail,
             lambda: self.note(session, query.tables),
+            # What was refused may have been read.
+            lambda: self.note(session, query.tables, certain=False),
         )
 
     def ask_again(self, frame: Frame) -> Expected:
@@ -333,7 +337,11 @@ class Model:
             if self.open[session] is None:
                 self.publish(here)
 
-        return Expected(rows, refusals, must_fail, done)
+        def refused() -> None:
+            """It may have read."""
+            self.note(session, reads.tables, certain=False)
+
+        return Expected(rows, refusals, must_fail, done, refused)
 
     def commit(self, txn: Txn) -> Expected:
         """Expect what COMMIT of a transaction must or may do."""

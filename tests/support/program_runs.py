@@ -1,10 +1,9 @@
-"""Runs programs in Spark beside the model, and makes those that fail short."""
+"""Plays programs in Spark sessions."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from tests.support.overlap import Overlap
-from tests.support.program_model import SNAPSHOT, Model, Outcome
+from tests.support.program_model import Outcome
+from tests.support.program_plays import Fault, Play, shortest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from tests.support.program_model import Expected
+    from tests.support.program_model import Model
+    from tests.support.program_rows import Row
     from tests.support.program_steps import Step
     from tests.support.programs import Program
 
@@ -35,35 +36,8 @@ QUICK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-"""Settings for sessions that run programs."""
-_SHRINKING = 40
+"""Settings for sessions that run many small statements."""
 _runs = count(1)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Where a program went wrong.
-
-    Args:
-        program: which.
-        step: the position of the step that did; the number of steps for the rows in the end.
-        text: what it did.
-        skipped: the positions of steps that made no sense.
-    """
-
-    program: Program
-    step: int
-    text: str
-    skipped: frozenset[int]
-
-    def __str__(self) -> str:
-        tables = [f"# {name}: {rows}" for name, rows in self.program.rows.items()]
-        lines = [f"seed {self.program.seed}", *tables]
-        for number, step in enumerate(self.program.steps):
-            if number not in self.skipped:
-                held = [f"    # meanwhile: {other.code}" for other in step.others]
-                lines += [f"{'>' if number == self.step else ' '} {step.code}", *held]
-        return "\n".join([*lines, f"> {self.text}"])
 
 
 class Stage:
@@ -76,10 +50,10 @@ class Stage:
     """
 
     def __init__(self, sessions: Sequence[SparkSession], namespace: str, folder: Path) -> None:
-        self._sessions = sessions
-        self._namespace = namespace
         self.met: set[str] = set()
         """The conditions with which steps were refused, as the model has it."""
+        self._sessions = sessions
+        self._namespace = namespace
         self._gates = [Overlap(s, folder / f"gate{n}") for n, s in enumerate(sessions)]
         for session in sessions:
             for key, value in QUICK.items():
@@ -87,29 +61,22 @@ class Stage:
 
     def play(self, program: Program) -> Fault | None:
         """Play a program on tables of its own; return what went wrong."""
-        run = _Run(self._sessions, self._gates, self._namespace, program)
+        actor = _Actor(self._sessions, self._gates, self._namespace, program)
+        play = Play(program, actor)
         try:
-            return run.play()
+            return play.run()
         finally:
-            self.met |= run.met
-            run.close()
+            self.met |= play.met
+            play.leave()
+            actor.close(play.model)
 
     def shortest(self, fault: Fault) -> Fault:
         """Leave out steps as long as the program still fails."""
-        program = fault.program
-        fault = replace(fault, program=replace(program, steps=program.steps[: fault.step + 1]))
-        tries = iter(range(_SHRINKING))
-        position = fault.step
-        while position > 0 and next(tries, None) is not None:
-            position -= 1
-            steps = fault.program.steps
-            shorter = replace(fault.program, steps=(*steps[:position], *steps[position + 1 :]))
-            fault = self.play(shorter) or fault
-        return fault
+        return shortest(fault, self.play)
 
 
-class _Run:
-    """One run of one program."""
+class _Actor:
+    """Does the steps of one program in Spark."""
 
     def __init__(
         self,
@@ -120,43 +87,15 @@ class _Run:
     ) -> None:
         self._sessions = sessions
         self._gates = gates
-        self._program = program
+        self._layouts = program.layouts
         self._suffix = f"_{next(_runs)}"
         self._names = {t: f"{namespace}.{t}{self._suffix}" for t in program.rows}
         self._scope: dict[str, Any] = {"DeltaTable": DeltaTable, "expr": expr}
         self._scope |= {f"c{n}": session for n, session in enumerate(sessions)}
-        self._model = Model(program.layouts, program.rows, program.sessions)
-        self._skipped: set[int] = set()
-        self.met: set[str] = set()
 
-    def play(self) -> Fault | None:
-        """Do all steps, then look at all rows."""
-        for table, rows in self._program.rows.items():
-            self._create(table, rows)
-        for number, step in enumerate(self._program.steps):
-            text = self._step(number, step)
-            if text:
-                return self._fault(number, text)
-        self._leave()
-        text = self._compare()
-        return self._fault(len(self._program.steps), text) if text else None
-
-    def close(self) -> None:
-        """Leave nothing behind that another program could meet."""
-        self._leave()
-        for made in self._scope.values():
-            if isinstance(made, DataFrame):
-                with suppress(PySparkException):
-                    made.unpersist(blocking=True)
-        for view, (owner, _) in self._model.views.items():
-            catalog = self._sessions[owner or 0].catalog
-            drop = catalog.dropGlobalTempView if owner is None else catalog.dropTempView
-            drop(self._name(view).removeprefix("global_temp."))
-        for name in self._names.values():
-            self._sessions[0].sql(f"DROP TABLE IF EXISTS {name}")
-
-    def _create(self, table: str, rows: list[tuple[int, int]]) -> None:
-        layout = self._model.layouts[table]
+    def create(self, table: str, rows: list[Row]) -> None:
+        """Make a table of two files (or partitions)."""
+        layout = self._layouts[table]
         partitions = "PARTITIONED BY (id)" if layout.partitioned else ""
         vectors = str(layout.vectors).lower()
         values = ", ".join(map(str, rows))
@@ -166,50 +105,41 @@ class _Run:
             f" AS SELECT /*+ REPARTITION(2) */ id, v FROM VALUES {values} AS t (id, v)"
         )
 
-    def _step(self, number: int, step: Step) -> str:
-        if step.others:
-            return self._held(number, step)
-        expected = step.mean(self._model)
-        if expected is None:
-            self._skipped.add(number)
-            return ""
-        return self._judged(expected, self._do(step))
-
-    def _held(self, number: int, step: Step) -> str:
-        """Do a statement that others overtake: a transaction of one statement."""
-        model = self._model
-        if model.open[step.session] is not None:
-            self._skipped.add(number)
-            return ""
-        txn = model.open[step.session] = model.begin(step.session, SNAPSHOT)
-        staged = step.mean(model)
-        model.open[step.session] = None
-        if staged is None or staged.refusals:
-            self._skipped.add(number)
-            return ""
-        model.open[step.session] = txn
-        staged.done()
-        model.open[step.session] = None
-        with self._gates[step.session].running(lambda: self._value(step)) as failed:
-            faults = [self._step(-1, other) for other in step.others]
-        if any(faults):
-            return "meanwhile " + "; ".join(faults)
-        return self._judged(model.commit(txn), _error(failed[0]) if failed else Outcome())
-
-    def _judged(self, expected: Expected, outcome: Outcome) -> str:
-        fault = expected.fault(outcome)
-        if outcome.condition is not None and not fault:
-            self.met.add(outcome.condition)
-        return fault
-
-    def _do(self, step: Step) -> Outcome:
+    def do(self, step: Step) -> Outcome:
+        """Run a step's line of Python."""
         try:
-            return _rows(self._value(step))
+            return _outcome(self._value(step))
         except (PySparkException, Py4JJavaError) as error:
-            return _error(error)
+            return _refusal(error)
+
+    def hold(self, step: Step, meanwhile: Callable[[], None]) -> Outcome:
+        """Run a step's line while its statement is held in the middle."""
+        with self._gates[step.session].running(lambda: self._value(step)) as failed:
+            meanwhile()
+        return _refusal(failed[0]) if failed else Outcome()
+
+    def rollback(self, session: int) -> None:
+        """ROLLBACK."""
+        self._sessions[session].sql("ROLLBACK")
+
+    def rows(self, table: str) -> list[Row]:
+        """Read all of a table."""
+        return _outcome(self._sessions[0].table(self._names[table]).collect()).rows
+
+    def close(self, model: Model) -> None:
+        """Leave nothing behind that another program could meet."""
+        for made in self._scope.values():
+            if isinstance(made, DataFrame):
+                with suppress(PySparkException):
+                    made.unpersist(blocking=True)
+        for view, (owner, _) in model.views.items():
+            catalog = self._sessions[owner or 0].catalog
+            drop = catalog.dropGlobalTempView if owner is None else catalog.dropTempView
+            drop(self._name(view).removeprefix("global_temp."))
+        for name in self._names.values():
+            self._sessions[0].sql(f"DROP TABLE IF EXISTS {name}")
 
     def _value(self, step: Step) -> Any:
-        """Run a step's line of Python."""
         code = re.sub(r"\{([\w.]+)\}", lambda m: self._name(m[1]), step.code)
         if re.match(r"\w+ = ", code):
             exec(code, self._scope)  # noqa: S102 - the author's own line
@@ -219,25 +149,8 @@ class _Run:
     def _name(self, name: str) -> str:
         return self._names.get(name, name + self._suffix)
 
-    def _leave(self) -> None:
-        for number, txn in enumerate(self._model.open):
-            if txn is not None:
-                self._model.open[number] = None
-                self._sessions[number].sql("ROLLBACK")
 
-    def _compare(self) -> str:
-        wrong = []
-        for table, expected in self._model.state():
-            found = _rows(self._sessions[0].sql(f"SELECT * FROM {self._names[table]}").collect())
-            if found.rows != expected:
-                wrong.append(f"{table} holds {found.rows} in the end; expected {expected}")
-        return "; ".join(wrong)
-
-    def _fault(self, number: int, text: str) -> Fault:
-        return Fault(self._program, number, text, frozenset(self._skipped))
-
-
-def _rows(value: Any) -> Outcome:
+def _outcome(value: Any) -> Outcome:
     if isinstance(value, int):
         return Outcome([(value,)])
     if value is None or isinstance(value, DataFrame):
@@ -245,6 +158,6 @@ def _rows(value: Any) -> Outcome:
     return Outcome(sorted(tuple(row) for row in value))
 
 
-def _error(error: BaseException) -> Outcome:
+def _refusal(error: BaseException) -> Outcome:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     return Outcome(condition=condition or type(error).__name__, text=str(error)[:600])

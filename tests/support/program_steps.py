@@ -5,7 +5,7 @@ Here: transactions, questions, and the objects that are made; ``program_writes.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.support import program_rows as meaning
@@ -146,6 +146,44 @@ def collect(s: int, frame: str, door: str) -> Step:
     return Step(s, f"{frame}.{door}()", mean)
 
 
+def iterate(s: int, name: str, frame: str) -> Step:
+    """Begin to run a DataFrame, and let the rows wait."""
+
+    def mean(model: Model) -> Expected | None:
+        """Its rows are decided now."""
+        found = model.frames.get(frame)
+        if found is None:
+            return None
+        expected = _small(model.ask_again(found))
+        if expected is None:
+            return None
+        rows, planned = expected.rows or [], expected.done
+        txn = model.open[s]
+
+        def done() -> None:
+            """It is there."""
+            planned()
+            model.iterators[name] = s, found.query.then(list, txn), rows
+
+        return replace(expected, rows=None, done=done)
+
+    return Step(s, f"{name} = {frame}.toLocalIterator()", mean)
+
+
+def drain(s: int, name: str) -> Step:
+    """Take the rows that wait, whatever was committed or rolled back since."""
+
+    def mean(model: Model) -> Expected | None:
+        """They are what they were, or refused."""
+        if name not in model.iterators:
+            return None
+        _, query, rows = model.iterators.pop(name)
+        refusals, _ = model.refusal(s, query)
+        return Expected(rows, refusals)
+
+    return Step(s, f"list({name})", mean)
+
+
 # --- DataFrames -----------------------------------------------------------------------------------
 
 
@@ -205,6 +243,27 @@ def combined(s: int, frame: str, one: str, two: str, how: str) -> Step:
         )
 
     return _frame(s, frame, join if how == "join" else f"{one}.union({two})", query)
+
+
+def checkpoint(s: int, frame: str, source: str) -> Step:
+    """A DataFrame of the rows that another one has now: it keeps no relation."""
+
+    def mean(model: Model) -> Expected | None:
+        """Run it, by the plan that it keeps."""
+        if source not in model.frames:
+            return None
+        expected = model.ask_again(model.frames[source])
+        rows, planned = expected.rows or [], expected.done
+        made = Query(lambda _: rows, versioned=True).then(list, model.open[s])
+
+        def done() -> None:
+            """It is there."""
+            planned()
+            model.frames[frame] = Frame(s, made)
+
+        return replace(expected, rows=None, done=done)
+
+    return Step(s, f"{frame} = {source}.localCheckpoint()", mean)
 
 
 def among(s: int, frame: str, source: str, name: str) -> Step:

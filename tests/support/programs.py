@@ -18,7 +18,7 @@ from tests.support.program_model import SERIALIZABLE, SNAPSHOT
 from tests.support.program_rows import EVEN, Pred, Row, by_id, from_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.support.program_steps import Step
 
@@ -26,6 +26,8 @@ LAYOUTS = {"a": Layout(), "b": Layout(vectors=True), "c": Layout(partitioned=Tru
 """The tables that there may be; each program has two of them."""
 _KEYS = 5
 _STEPS = 18
+_TOLD = 0.7
+"""How many of the steps belong to a story."""
 _SHARED = "global_temp."
 
 
@@ -73,28 +75,178 @@ class _Author:
         self._handles: list[tuple[int, str]] = []
         self._views: list[tuple[int | None, str]] = []
         self._marks: list[str] = []
-        self._cached: list[tuple[int, str]] = []
+        self._iterators: list[tuple[int, str]] = []
+        self._cached_names: list[tuple[int, str]] = []
         self._names = 0
 
     def program(self) -> Program:
-        """Make all of it."""
+        """Make all of it: two stories, told between steps that come as they come."""
         rows = {t: [(k, self._value()) for k in range(1, _KEYS)] for t in self._tables}
-        done: list[Step] = []
-        for s in range(self._sessions):
-            first = self._chance.choice([self._frame, self._frame, self._handle])(s)
-            done += [first] if first is not None else []
-        while len(done) < _STEPS:
-            step = self._step(self._chance.randrange(self._sessions))
-            if step is not None:
+        stories = [self._story(), self._story()]
+        done: list[Step | None] = []
+        while sum(step is not None for step in done) < _STEPS:
+            story = self._chance.choice(stories)
+            if self._chance.random() < _TOLD and (step := next(story, None)) is not None:
                 done.append(step)
+            else:
+                done.append(self._step(self._chance.randrange(self._sessions)))
         done += [steps.commit(s) for s in range(self._sessions) if self._open[s]]
-        return Program(self._seed, self._sessions, rows, tuple(done))
+        made = tuple(step for step in done if step is not None)
+        return Program(self._seed, self._sessions, rows, made)
+
+    # --- stories ---------------------------------------------------------------------------------
+
+    def _story(self) -> Iterator[Step]:
+        """Tell of one object, and of what happens between its making and its use."""
+        s, other = self._chance.sample(range(self._sessions), 2)
+        alone = [self._old_plan, self._overwritten, self._cached]
+        both = [
+            *alone,
+            *[self._old_plan, self._rolled_back] * 2,
+            self._made_before,
+            self._handle_read,
+        ]
+        return self._chance.choice(both if self._transactions else alone)(s, other)
+
+    def _old_plan(self, s: int, other: int) -> Iterator[Step]:
+        """Run a DataFrame again that keeps its plan."""
+        frame = self._new("d")
+        yield steps.table(s, frame, self._source(s), text=False)
+        yield self._again(s, frame)
+        for writer in (s, other):
+            if self._often():
+                yield self._turn(s)
+            if self._often():
+                yield self._write(writer, self._table())
+        yield self._again(s, frame)
+
+    def _rolled_back(self, s: int, _: int) -> Iterator[Step]:
+        """Use what was made in a transaction that is rolled back."""
+        table = self._table()
+        if not self._open[s]:
+            yield self._begin(s)
+        yield self._write(s, table)
+        name = self._new("d")
+        yield steps.table(s, name, table, text=self._often())
+        view = self._new(f"{_SHARED}g" if self._often() else "w")
+        if self._often():
+            yield steps.frame_view(s, view, name, shared=view.startswith(_SHARED))
+            self._views.append((None if view.startswith(_SHARED) else s, view))
+        if self._open[s]:
+            yield self._end(s, kept=False)
+        if self._often():
+            derived = self._new("d")
+            yield self._derived(s, derived, name)
+            name = derived
+        yield self._use(s, name)
+        yield steps.select(s, self._source(s), self._where())
+
+    def _made_before(self, s: int, other: int) -> Iterator[Step]:
+        """Use in a transaction what was made before it, and commit."""
+        table, frame = self._table(), self._new("d")
+        yield steps.table(s, frame, table, text=False)
+        if self._often():
+            yield self._write(other, table)
+        if not self._open[s]:
+            yield self._begin(s)
+        if self._often():
+            yield self._write(other, table)
+        yield self._use(s, frame)
+        yield self._insert_or(s)
+        if self._often():
+            yield self._write(other, table)
+        if self._open[s]:
+            yield self._end(s, kept=True)
+
+    def _overwritten(self, s: int, other: int) -> Iterator[Step]:
+        """Overwrite a table by what was computed from it, others' rows between."""
+        table, frame, new = self._table(), self._new("d"), self._new("d")
+        yield steps.table(s, frame, table, text=False)
+        yield steps.transformed(s, new, frame, "add", self._where(), self._value())
+        yield self._write(other, table)
+        doors = [
+            "overwrite",
+            "overwritePartitions",
+            "saveAsTable overwrite",
+            "insertInto overwrite",
+        ]
+        yield writes.frame_write(s, new, table, self._chance.choice(doors), 0, held=False)
+        yield steps.select(other, table, self._where())
+
+    def _cached(self, s: int, other: int) -> Iterator[Step]:
+        """Read a table of which there is a cache, after a change."""
+        table, frame = self._table(), self._new("d")
+        yield steps.table(s, frame, table, text=False)
+        if self._often():
+            yield steps.cache_frame(s, frame, "cache")
+        else:
+            yield steps.cache_name(s, table, "CACHE TABLE")
+        yield steps.fetch(s, frame, "count")
+        yield self._write(self._chance.choice([s, other]), table)
+        if self._often() and self._transactions:
+            yield self._turn(s)
+        yield steps.select(self._chance.choice([s, other]), table, from_id(0))
+        yield self._use(s, frame)
+
+    def _handle_read(self, s: int, other: int) -> Iterator[Step]:
+        """Read by a handle that was made before the transaction, and go by what it said."""
+        table, handle, frame = self._table(), self._new("h"), self._new("d")
+        yield steps.handle(s, handle, table)
+        self._handles.append((s, handle))
+        if not self._open[s]:
+            yield self._begin(s)
+        if self._often():
+            yield self._write(s, table)
+        yield steps.handle_frame(s, frame, handle)
+        yield steps.fetch(s, frame, "count")
+        yield self._insert_or(s)
+        yield self._write(other, table)
+        if self._open[s]:
+            yield self._end(s, kept=True)
+
+    def _again(self, s: int, frame: str) -> Step:
+        return steps.collect(s, frame, self._chance.choice(["collect", "toLocalIterator"]))
+
+    def _use(self, s: int, frame: str) -> Step:
+        if self._often():
+            door = self._chance.choice(["append", "append", *writes.FRAME_DOORS])
+            return writes.frame_write(s, frame, self._table(), door, self._key(), held=False)
+        return steps.fetch(s, frame, self._chance.choice(["select", "count"]))
+
+    def _write(self, s: int, table: str) -> Step:
+        """Change a table, mostly in the cheapest way."""
+        if self._chance.random() < 0.7:
+            return writes.insert(s, table, [(self._key(), self._value())], None, overwrite=False)
+        if self._often():
+            return writes.update(s, table, self._where(), self._value())
+        return writes.delete(s, table, by_id(self._key()))
+
+    def _insert_or(self, s: int) -> Step:
+        source = self._source(s)
+        return self._insert(s) or steps.select(s, source, self._where())
+
+    def _turn(self, s: int) -> Step:
+        """Begin or end a transaction; without any, read something."""
+        if not self._transactions:
+            return steps.select(s, self._table(), self._where())
+        return self._end(s, kept=self._often()) if self._open[s] else self._begin(s)
+
+    def _begin(self, s: int) -> Step:
+        self._open[s] = True
+        return steps.begin(s, self._chance.choice([SNAPSHOT, SERIALIZABLE]))
+
+    def _end(self, s: int, *, kept: bool) -> Step:
+        self._open[s] = False
+        return steps.commit(s) if kept else steps.rollback(s)
+
+    def _often(self) -> bool:
+        return self._chance.random() < 0.5
 
     # --- choices ---------------------------------------------------------------------------------
 
     def _step(self, s: int) -> Step | None:
         if self._transactions and self._chance.random() < (0.25 if self._open[s] else 0.15):
-            return self._boundary(s)
+            return self._turn(s)
         makers = (
             (8, self._frame),
             (14, self._question),
@@ -109,13 +261,6 @@ class _Author:
         weights, functions = zip(*makers, strict=True)
         make: Callable[[int], Step | None] = self._chance.choices(functions, weights)[0]
         return make(s)
-
-    def _boundary(self, s: int) -> Step:
-        if not self._open[s]:
-            self._open[s] = True
-            return steps.begin(s, self._chance.choice([SNAPSHOT, SERIALIZABLE]))
-        self._open[s] = False
-        return (steps.commit if self._chance.random() < 0.65 else steps.rollback)(s)
 
     def _frame(self, s: int) -> Step | None:
         old = self._pick(self._frames, s)
@@ -133,7 +278,11 @@ class _Author:
         return step
 
     def _derived(self, s: int, frame: str, old: str) -> Step:
-        how = self._chance.choice(["same", "filter", "add", "add", "max", "total", "two", "among"])
+        how = self._chance.choice(
+            ["same", "filter", "add", "add", "max", "total", "two", "two", "among", "keep"]
+        )
+        if how == "keep":
+            return steps.checkpoint(s, frame, old)
         if how == "two":
             other = self._pick(self._frames, s) or old
             return steps.combined(s, frame, old, other, self._chance.choice(["join", "union"]))
@@ -145,9 +294,20 @@ class _Author:
         frame = self._pick(self._frames, s)
         if frame is None or self._chance.random() < 0.25:
             return steps.select(s, self._source(s), self._where())
+        if self._chance.random() < 0.15:
+            return self._iterator(s, frame)
         if self._chance.random() < 0.4:
             return steps.collect(s, frame, self._chance.choice(["collect", "toLocalIterator"]))
         return steps.fetch(s, frame, self._chance.choice(["select", "count", "take"]))
+
+    def _iterator(self, s: int, frame: str) -> Step:
+        waiting = self._pick(self._iterators, s)
+        if waiting is not None:
+            self._iterators.remove((s, waiting))
+            return steps.drain(s, waiting)
+        name = self._new("i")
+        self._iterators.append((s, name))
+        return steps.iterate(s, name, frame)
 
     def _view(self, s: int) -> Step | None:
         frame = self._pick(self._frames, s)
@@ -169,10 +329,10 @@ class _Author:
             )
         statement = self._chance.choice(["CACHE TABLE", "CACHE LAZY TABLE", "UNCACHE TABLE"])
         if statement == "UNCACHE TABLE":
-            name = self._pick(self._cached, s)
+            name = self._pick(self._cached_names, s)
             return None if name is None else steps.cache_name(s, name, statement)
         name = self._source(s)
-        self._cached.append((s, name))
+        self._cached_names.append((s, name))
         return steps.cache_name(s, name, statement)
 
     def _handle(self, s: int) -> Step | None:
