@@ -88,20 +88,6 @@ def test_a_table_copied_onto_itself_and_others(spark: SparkSession, table: str) 
     assert rows(spark, f"SELECT a FROM {table}") == [(2,), (2,)]
 
 
-def test_a_dataframe_keeps_its_version(
-    spark: SparkSession, other: SparkSession, table: str
-) -> None:
-    """It shows the version it was made at; a new spark.table() shows the newest."""
-    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
-    old = spark.table(table)
-    other.sql(f"INSERT INTO {table} VALUES (2)")
-    assert old.count() == 1
-    assert spark.table(table).count() == 2
-    other.sql(f"INSERT INTO {table} VALUES (3)")
-    assert old.count() == 1
-    assert old.join(spark.table(table), "a").count() == 1
-
-
 def test_cached_dataframes(spark: SparkSession, table: str) -> None:
     """A cache serves the version that was cached, never a newer statement with older rows."""
     spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
