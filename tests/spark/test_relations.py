@@ -392,6 +392,26 @@ def test_a_handle_changes_the_table_as_it_is(
     assert rows(delta.toDF()) == [(1, 10), (2, 22), (4, 44)]
 
 
+def test_a_handle_optimizes_inside_a_transaction(
+    spark: SparkSession,
+    other: SparkSession,
+    tables: tuple[str, str],
+    handle: Callable[[str], DataFrame],
+) -> None:
+    """What Delta does by the path of a handle is part of the session's transaction."""
+    table, _ = tables
+    spark.sql(f"INSERT INTO {table} VALUES (2, 20)")
+    delta = handle(table)
+    spark.sql("BEGIN")
+    delta.optimize().executeCompaction()
+    spark.sql(f"INSERT INTO {table} VALUES (3, 30)")
+    assert rows(delta.toDF()) == [(1, 10), (2, 20), (3, 30)]
+    assert rows(other.table(table)) == [(1, 10), (2, 20)]
+    spark.sql("ROLLBACK")
+    files = spark.table(table).select("_metadata.file_name").distinct()
+    assert files.count() == 2
+
+
 # --- statements ----------------------------------------------------------------------------------
 
 

@@ -20,6 +20,18 @@ final class Catalogs {
   private static final String CACHED_RELATION =
       "org.apache.spark.sql.execution.columnar.InMemoryRelation";
   private static final StackWalker STACK = StackWalker.getInstance();
+  private static final int REMEMBERED_PATHS = 1024;
+
+  /** Names of catalogs by paths of their tables, for what Delta knows by its path alone. */
+  private static final Map<String, String> PATHS =
+      Collections.synchronizedMap(
+          new LinkedHashMap<>(16, 0.75f, true) {
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<String, String> eldest) {
+              return size() > REMEMBERED_PATHS;
+            }
+          });
+
   private static final Map<SparkSession, Map<String, TrinityLakeCatalog>> LOADED =
       Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -110,6 +122,16 @@ final class Catalogs {
                     frame.getClassName().startsWith(CACHED_RELATION)
                         || frame.getClassName().equals(CACHE)
                             && frame.getMethodName().contains("tryRebuildCacheEntry")));
+  }
+
+  /** Notes which catalog a table's path in a view is of. */
+  static void notePath(String path, String catalog) {
+    PATHS.put(path, catalog);
+  }
+
+  /** The catalog that a table's path in a view is of, or null. */
+  static String ofPath(String path) {
+    return PATHS.get(path);
   }
 
   /** Whether a name as it was written means something in a catalog of ours. */

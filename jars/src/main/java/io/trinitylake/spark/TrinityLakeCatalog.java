@@ -461,7 +461,9 @@ public final class TrinityLakeCatalog
     boolean isFixed = arguments.has("version") || arguments.has("timestamp_micros");
     arguments.put("definition_only", statement.kind() == Statement.Kind.QUERY);
     OpenedTable.Load load = load(statement, isFixed);
-    return OpenedTable.of(this, ident, engine.call("table_load", arguments), load);
+    OpenedTable opened = OpenedTable.of(this, ident, engine.call("table_load", arguments), load);
+    Catalogs.notePath(opened.path(), name);
+    return opened;
   }
 
   private OpenedTable.Load load(Statement statement, boolean isFixed) {

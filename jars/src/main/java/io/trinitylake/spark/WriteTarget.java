@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.delta.catalog.DeltaTableV2;
 import org.apache.spark.sql.delta.commands.DeleteCommand;
 import org.apache.spark.sql.delta.commands.MergeIntoCommand;
 import org.apache.spark.sql.delta.commands.UpdateCommand;
@@ -76,7 +77,12 @@ final class WriteTarget {
 
   private static Optional<String> catalog(LogicalPlan plan) {
     if (plan instanceof ResolvedTable table) {
-      return Optional.of(table.catalog().name());
+      // A handle names its table by the path that it was opened at.
+      String ofPath =
+          table.table() instanceof DeltaTableV2 delta
+              ? Catalogs.ofPath(delta.path().toString())
+              : null;
+      return Optional.of(ofPath == null ? table.catalog().name() : ofPath);
     } else if (plan instanceof ResolvedIdentifier identifier) {
       return Optional.of(identifier.catalog().name());
     } else if (plan instanceof ResolvedNamespace namespace) {
