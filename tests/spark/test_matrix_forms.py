@@ -7,7 +7,7 @@ SNAPSHOT. These three cells tell the kinds apart.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from tests.support.program_runs import QUICK
 from tests.support.statement_forms import BASE, CALLS, NEW, READS, SOURCE, STATEMENTS, Form, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -92,12 +92,13 @@ class Meeting:
         try:
             self.later.run(two, self.table)
             self.earlier.run(one, self.table)
+        except PySparkException as error:
+            two.sql("ROLLBACK")
+            return error
+        try:
             two.sql("COMMIT")
         except PySparkException as error:
             return error
-        finally:
-            if two.sql("SHOW TRANSACTION").count():
-                two.sql("ROLLBACK")
         return None
 
 
@@ -108,9 +109,9 @@ _ROLES = {
     "before UPDATE": lambda form: (form, _UPDATE),
 }
 MEETINGS = {
-    (role, number): Meeting(len(_FORMS) * position + number, *pair(form))
-    for position, (role, pair) in enumerate(_ROLES.items())
+    (role, number): Meeting(len(_ROLES) * number + position, *pair(form))
     for number, form in enumerate(_FORMS)
+    for position, (role, pair) in enumerate(_ROLES.items())
 }
 
 
@@ -120,14 +121,13 @@ def outcomes(
     new_session: Callable[..., SparkSession],
     spark: SparkSession,
     root: str,
-) -> dict[Meeting, PySparkException | None]:
-    """How each meeting of the chosen forms ended; they run side by side, in own sessions."""
+) -> Iterator[dict[Meeting, Future[PySparkException | None]]]:
+    """How each meeting of the chosen forms ends; they run side by side, in own sessions."""
     chosen = {
         item.callspec.params["number"]
         for item in request.session.items
         if item.path == request.path
     }
-    meetings = [meeting for (_, number), meeting in MEETINGS.items() if number in chosen]
     spark.sql("CREATE NAMESPACE lake.forms")
     spark.sql(f"CREATE TABLE {SOURCE} AS SELECT {NEW[0]} AS k, {NEW[1]} AS v, '{NEW[2]}' AS p")
     pairs: SimpleQueue[tuple[SparkSession, SparkSession]] = SimpleQueue()
@@ -148,20 +148,22 @@ def outcomes(
             pairs.put(pair)
 
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        return dict(zip(meetings, pool.map(run, meetings), strict=True))
+        meetings = [meeting for (_, number), meeting in MEETINGS.items() if number in chosen]
+        yield {meeting: pool.submit(run, meeting) for meeting in meetings}
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize(
     "number", range(len(_FORMS)), ids=[f"{form.kind} {form.name}" for form in _FORMS]
 )
 def test_a_form_is_of_its_kind(
-    spark: SparkSession, outcomes: dict[Meeting, PySparkException | None], number: int
+    spark: SparkSession, outcomes: dict[Meeting, Future[PySparkException | None]], number: int
 ) -> None:
     """Each of its cells ends as the matrix says, and the table holds what the jobs mean."""
     wrong = []
     for role in _ROLES:
         meeting = MEETINGS[role, number]
-        error = outcomes[meeting]
+        error = outcomes[meeting].result()
         condition = None if error is None else error.getCondition()
         expected = "TRINITYLAKE_COMMIT_CONFLICT" if meeting.refused else None
         rows = {tuple(row) for row in spark.table(meeting.table).collect()}
