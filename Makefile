@@ -80,7 +80,7 @@ format: $(READY) ## Let ruff format and repair what it can
 .PHONY: test
 test: $(READY) $(JARS) ## All tests, storage servers too that start in seconds (ARGS="-k name" to choose)
 	@$(MVN) test
-	$(BIN)/pytest -m "not stores" $(ARGS)
+	$(BIN)/pytest -m "not stores and not programs" $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## The tests that need neither Spark nor servers
@@ -95,7 +95,7 @@ test-kill: $(READY) $(JARS) ## Kill -9 the Spark driver 50 times in mid-transact
 	@TRINITYLAKE_KILLS=$${TRINITYLAKE_KILLS:-50} $(BIN)/pytest -m kill $(ARGS)
 
 .PHONY: test-programs
-test-programs: $(READY) $(JARS) ## Play 1,000 random programs of SQL, DataFrames, caches and handles beside a model
+test-programs: $(READY) $(JARS) ## Every form of every statement, and 1,000 random programs beside a model
 	@TRINITYLAKE_PROGRAMS=$${TRINITYLAKE_PROGRAMS:-1000} $(BIN)/pytest -m programs $(ARGS)
 
 # --- see it --------------------------------------------------------------------------------------

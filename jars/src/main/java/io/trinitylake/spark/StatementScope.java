@@ -38,8 +38,8 @@ import scala.runtime.BoxedUnit;
  * is the thread's own, so two threads on one session never shift each other's statements.
  *
  * <p>Spark gives each analysis a relation cache of its own and shares it with the views inside, so
- * the identity of that cache is the identity of the analysis. A command's execution is known from
- * the moment at which Spark normalizes the command's plan.
+ * the identity of that cache is the identity of the analysis. A command's execution is the first
+ * one that follows its analysis.
  */
 final class StatementScope {
   private static final AtomicLong NEXT = new AtomicLong();
@@ -136,12 +136,8 @@ final class StatementScope {
     if (scope == null) {
       return Statement.NONE;
     }
-    if (scope.runsIn == null
-        && scope.statement.is(Statement.Trait.COMMAND)
-        && execution(context) != null
-        && plan.exists(Command.class::isInstance)) {
-      scope.runsIn = context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY());
-      RUNNING.put(Long.valueOf(execution(context)), scope.statement);
+    if (plan.exists(Command.class::isInstance)) {
+      scope.bind(context);
     }
     return current(context);
   }
@@ -167,11 +163,26 @@ final class StatementScope {
   }
 
   private boolean isRunning(SparkContext context) {
+    bind(context);
     String execution = execution(context);
     return runsIn != null
         && runsIn.equals(context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY()))
         && execution != null
         && !execution.equals(startedIn);
+  }
+
+  /** The first execution that follows the analysis of a command is the command's. */
+  private void bind(SparkContext context) {
+    String execution = execution(context);
+    if (runsIn == null
+        && !isAnalysing
+        && statement.is(Statement.Trait.COMMAND)
+        && execution != null
+        && !execution.equals(startedIn)) {
+      runsIn = context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY());
+      // Executions inside of it end earlier, and the command goes on.
+      RUNNING.put(Long.valueOf(runsIn), statement);
+    }
   }
 
   private static String execution(SparkContext context) {

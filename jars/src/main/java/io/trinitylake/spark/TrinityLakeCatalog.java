@@ -429,7 +429,10 @@ public final class TrinityLakeCatalog
    * the target; the engine is told of the reading.
    */
   private Table loadTarget(Identifier ident, Statement statement) throws NoSuchTableException {
-    open(ident, statement, "read");
+    if (statement.is(Statement.Trait.TEXT)) {
+      // What a DataFrame reads was loaded before; the write names its target alone.
+      open(ident, statement, "read");
+    }
     return loadForWriting(ident, statement);
   }
 
