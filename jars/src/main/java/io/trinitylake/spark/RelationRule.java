@@ -118,7 +118,14 @@ final class RelationRule extends Rule<LogicalPlan> {
 
             @Override
             public LogicalPlan apply(LogicalPlan node) {
-              return Relations.reading(spark, node, now(Relations.table(node)), mode);
+              // Delta itself looks at what it has just written by relations of its older kind.
+              return Relations.reading(
+                  spark,
+                  node,
+                  now(Relations.table(node)),
+                  node instanceof DataSourceV2Relation
+                      ? mode
+                      : SchemaValidationMode.ALLOW_NEW_FIELDS$.MODULE$);
             }
           });
     }
