@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql.functions import broadcast, col
+from pyspark.sql.functions import broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,20 +110,6 @@ def test_views_made_inside_a_transaction(spark: SparkSession, pair: tuple[str, s
     assert ids(spark.table("inside")) == [1, 2]
 
 
-def test_scripts_read_statement_by_statement(spark: SparkSession, pair: tuple[str, str]) -> None:
-    """Each statement of a script is one of its own, and a later one sees what an earlier did."""
-    table, second = pair
-    spark.sql(
-        f"""BEGIN
-              DECLARE n INT;
-              SET VAR n = (SELECT count(*) FROM {table});
-              INSERT INTO {table} VALUES (3);
-              INSERT INTO {second} SELECT id + n FROM {table};
-            END"""
-    )
-    assert ids(spark.table(second)) == [3, 4, 5]
-
-
 def test_threads_of_one_session(spark: SparkSession, pair: tuple[str, str]) -> None:
     """Queries of one DataFrame from many threads each read a version with all rows of a commit."""
     table, _ = pair
@@ -139,36 +125,6 @@ def test_threads_of_one_session(spark: SparkSession, pair: tuple[str, str]) -> N
         seen = [one.result() for one in running]
     assert all(each == sorted(each) and set(each) <= {2, 4, 6} for each in seen)
     assert found.select("*").count() == 6
-
-
-def test_a_streams_batch_joins_tables_of_its_moment(
-    spark: SparkSession, other: SparkSession, pair: tuple[str, str], tmp_path: Path
-) -> None:
-    """Inside of foreachBatch a table loaded before the query follows, and joins a transaction."""
-    table, second = pair
-    static = spark.table(table)
-    other.sql(f"INSERT INTO {table} VALUES (3)")
-    sizes: list[int] = []
-
-    def batch(rows: DataFrame, number: int) -> None:
-        session = rows.sparkSession
-        session.sql("BEGIN")
-        session.sql(f"INSERT INTO {table} VALUES ({100 + number})")
-        sizes.append(rows.join(static, rows["id"] <= static["id"]).count())
-        rows.select(col("id")).writeTo(second).append()
-        session.sql("COMMIT")
-
-    query = (
-        spark.readStream.table(table)
-        .writeStream.foreachBatch(batch)
-        .option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    # 1, 2 and 3 against 1, 2, 3 and the row of the batch's own transaction: 4 + 3 + 2 pairs.
-    assert sizes == [9]
-    assert ids(spark.table(second)) == [1, 2, 3]
 
 
 def test_a_copy_in_another_session(
