@@ -189,13 +189,15 @@ final class StatementScope {
     return context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
   }
 
-  /** Whether this analysis was started by another one, which still runs. */
+  /** Whether this analysis was started by another one, which still runs; Delta's MERGE does. */
   private static boolean isNested() {
     return STACK.walk(
         frames ->
             frames
                     .filter(frame -> Analyzer.class.isAssignableFrom(frame.getDeclaringClass()))
-                    .filter(frame -> frame.getMethodName().equals("executeAndCheck"))
+                    .filter(frame -> frame.getMethodName().equals("execute"))
+                    // The compiler's bridge to the method has the same name.
+                    .filter(frame -> frame.getMethodType().returnType() == LogicalPlan.class)
                     .limit(2)
                     .count()
                 > 1);
