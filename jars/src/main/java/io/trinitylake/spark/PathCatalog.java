@@ -16,6 +16,7 @@ import scala.Option;
  * <p>Delta itself takes no table at a path for one that exists, so CREATE OR REPLACE without a
  * query would compare the table that is there with the one that is wanted, and replace nothing.
  */
+@SuppressWarnings("overrides")
 final class PathCatalog extends DeltaCatalogV1 {
   @Override
   public Option<CatalogTable> getExistingTableIfExists(

@@ -45,7 +45,9 @@ final class RefusalRule extends Rule<LogicalPlan> {
     if (open == null) {
       return;
     }
-    Optional<String> target = WriteTarget.of(plan).filter(catalog -> !catalog.equals(open));
+    Optional<String> target =
+        new WriteTarget(spark)
+            .of(plan).stream().filter(catalog -> !catalog.equals(open)).findFirst();
     if (target.isPresent()) {
       throw Sneaky.raise(
           TrinityLakeException.unsupported(
