@@ -189,6 +189,12 @@ class Transaction(Edits):
         if self._base_path(key) is not None:
             self._pending.reads.add_key(key, ActionType.TABLE_SELECT)
 
+    @property
+    def definition(self) -> LakehouseDef:
+        """The definition of the lakehouse, own changes included."""
+        pending = self._pending.definition
+        return self.layout.definition if pending is None else pending.definition
+
     def set_property(self, key: str, value: str | int | None) -> None:
         """Set a field of the lakehouse definition, or a property of one's own.
 
@@ -200,8 +206,7 @@ class Transaction(Edits):
             InvalidInputError: a value that the rules forbid.
         """
         self._check_open()
-        pending = self._pending.definition
-        old = self.layout.definition if pending is None else pending.definition
+        pending, old = self._pending.definition, self.definition
         new = changed_definition(old, key, value)
         if new != old:
             names = (key,) if pending is None else (*pending.names, key)

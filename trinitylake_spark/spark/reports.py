@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.errors import Kind, NotFoundError
+from trinitylake_spark.lakehouse.history import describe_version, roots_down
 from trinitylake_spark.lakehouse.properties import all_properties
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def micros(moment: datetime | None) -> int | None:
 
 
 def _versions(session: Session) -> Iterator[Sequence[Any]]:
-    return (_version_row(info) for info in session.lake.lakehouse.versions())
+    """Yield the history, in a transaction as of its beginning."""
+    finder, transaction = session.lake.lakehouse.services.finder, session.transaction
+    latest = finder.latest() if transaction is None else transaction.base.root
+    return (_version_row(describe_version(root)) for root in roots_down(finder, latest))
 
 
 def _version_row(info: VersionInfo) -> Sequence[Any]:
@@ -111,6 +115,7 @@ def _version_row(info: VersionInfo) -> Sequence[Any]:
 
 
 def _transactions(session: Session) -> Iterator[Sequence[Any]]:
+    """Yield the prepared transactions there are now: they are no part of any version."""
     return (transaction_row(info) for info in session.lake.lakehouse.transactions())
 
 
@@ -140,7 +145,13 @@ def changes_column(changes: Iterable[Change]) -> list[dict[str, str]]:
 
 
 def _properties(session: Session) -> Iterator[Sequence[Any]]:
-    definition = session.lake.lakehouse.snapshot().layout.definition
+    """Yield the properties, in a transaction with its own changes."""
+    transaction = session.transaction
+    definition = (
+        session.lake.lakehouse.snapshot().layout.definition
+        if transaction is None
+        else transaction.definition
+    )
     return iter(sorted(all_properties(definition).items()))
 
 

@@ -139,6 +139,30 @@ def test_time_travel_inside_a_transaction(catalog: Catalog, other: Catalog) -> N
     raises_kind("VERSION_NOT_FOUND", lambda: catalog.files("t", version="3"))
 
 
+def test_system_tables_inside_a_transaction(catalog: Catalog, other: Catalog) -> None:
+    """History and properties are those of its beginning, with its own changes, like all else."""
+
+    def versions(limit: int | None = None) -> list[int]:
+        answer = catalog.call("system_table", table="versions", limit=limit)
+        return [row[0] for row in answer["rows"]]
+
+    def properties() -> dict[str, str]:
+        return dict(catalog.call("system_table", table="properties")["rows"])
+
+    catalog.procedure("begin")
+    other.insert("t", "g")
+    other.procedure("set_property", key="minimum_versions_to_keep", value="7")
+    assert versions() == [2, 1, 0]
+    assert versions(limit=2) == [2, 1]
+    assert properties()["minimum_versions_to_keep"] != "7"
+    catalog.procedure("set_property", key="team", value="mine")
+    assert properties()["team"] == "mine"
+    catalog.procedure("rollback")
+    assert versions() == [4, 3, 2, 1, 0]
+    assert properties()["minimum_versions_to_keep"] == "7"
+    assert "team" not in properties()
+
+
 def test_rolling_back_the_lakehouse(catalog: Catalog) -> None:
     """Tables and data follow; it is a new version; the old ones stay readable."""
     catalog.insert("t", "f3")
