@@ -5,6 +5,7 @@ The tree::
     TrinityLakeError
     ├── CommitConflictError     another transaction got in the way: rerun the whole transaction
     ├── CommitUnknownError      the outcome could not be read: ask ``commit_status`` later
+    ├── StatementConflictError  another statement of the open transaction: run this one again
     ├── TransactionStateError   BEGIN inside, COMMIT outside, finished or expired transaction
     ├── ReadOnlyError           a write to something that cannot be written
     ├── NotFoundError           a name, version, snapshot or file that does not exist
@@ -31,6 +32,7 @@ class Kind(StrEnum):
     COMMIT_CONFLICT = "TRINITYLAKE_COMMIT_CONFLICT"
     COMMIT_RETRIES_EXHAUSTED = "TRINITYLAKE_COMMIT_RETRIES_EXHAUSTED"
     COMMIT_UNKNOWN = "TRINITYLAKE_COMMIT_UNKNOWN"
+    STATEMENT_CONFLICT = "TRINITYLAKE_STATEMENT_CONFLICT"
     TRANSACTION_ACTIVE = "TRINITYLAKE_TRANSACTION_ACTIVE"
     NO_TRANSACTION = "TRINITYLAKE_NO_TRANSACTION"
     TRANSACTION_FINISHED = "TRINITYLAKE_TRANSACTION_FINISHED"
@@ -74,6 +76,7 @@ _SQL_STATES: dict[Kind, str] = {
     Kind.COMMIT_CONFLICT: "40001",
     Kind.COMMIT_RETRIES_EXHAUSTED: "40001",
     Kind.COMMIT_UNKNOWN: "40003",
+    Kind.STATEMENT_CONFLICT: "55006",
     Kind.TRANSACTION_ACTIVE: "25001",
     Kind.NO_TRANSACTION: "25P01",
     Kind.TRANSACTION_FINISHED: "25000",
@@ -157,6 +160,12 @@ class CommitUnknownError(TrinityLakeError):
     """The commit may or may not have happened; ``commit_status(transaction_id)`` tells later."""
 
     default_kind = Kind.COMMIT_UNKNOWN
+
+
+class StatementConflictError(TrinityLakeError):
+    """Another statement of the same transaction, which is still open, changed the table first."""
+
+    default_kind = Kind.STATEMENT_CONFLICT
 
 
 class TransactionStateError(TrinityLakeError):

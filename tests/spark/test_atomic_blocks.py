@@ -211,6 +211,64 @@ def test_out_of_place(spark: SparkSession, table: str) -> None:
     assert one(spark, f"SELECT count(*) FROM {table}") == 0
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "CALL lake.system.begin()",
+        "CALL lake.system.commit()",
+        "CALL lake.system.rollback()",
+        "CALL lake.system.prepare_transaction('in_a_block')",
+        "CALL lake.system.resume_transaction('in_a_block')",
+        "EXECUTE IMMEDIATE 'CALL lake.system.rollback()'",
+        "EXECUTE IMMEDIATE 'COMMIT'",
+    ],
+)
+def test_the_block_alone_begins_and_ends(spark: SparkSession, table: str, call: str) -> None:
+    """A procedure that would do so is refused, and the block rolls back like after any error."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    before = version(spark)
+    insert = f"INSERT INTO {table} VALUES"
+    with fails("TRINITYLAKE_UNSUPPORTED", "0A000"):
+        spark.sql(f"BEGIN ATOMIC {insert} (1); {call}; {insert} (2); END")
+    assert version(spark) == before
+    assert rows(spark, f"SELECT * FROM {table}") == []
+    assert spark.sql("SHOW TRANSACTION").count() == 0
+    assert spark.sql("SHOW TRANSACTIONS").count() == 0
+
+    spark.sql(f"""
+        BEGIN ATOMIC
+          DECLARE EXIT HANDLER FOR SQLSTATE '0A000' BEGIN {insert} (3); END;
+          {insert} (1); {call}; {insert} (2);
+        END
+    """)
+    assert version(spark) == before + 1
+    assert rows(spark, f"SELECT * FROM {table}") == [(1,), (3,)]
+
+
+def test_another_thread_does_not_end_it(spark: SparkSession, table: str) -> None:
+    """The rest of the block would otherwise be committed statement by statement."""
+    spark.sql(f"CREATE TABLE {table} (a INT)")
+    before = version(spark)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(
+            lambda: spark.sql(f"""
+                BEGIN ATOMIC
+                  INSERT INTO {table} VALUES (1);
+                  CREATE TABLE {table}_slow AS
+                    SELECT java_method('java.lang.Thread', 'sleep', 3000L) AS x;
+                  INSERT INTO {table} VALUES (2);
+                END
+            """)
+        )
+        assert wait_until(lambda: _changes(spark) == 1, 60)
+        for statement in ("ROLLBACK", "COMMIT", "BEGIN"):
+            with fails("TRINITYLAKE_UNSUPPORTED", "0A000"):
+                spark.sql(statement)
+        running.result()
+    assert version(spark) == before + 1
+    assert rows(spark, f"SELECT * FROM {table}") == [(1,), (2,)]
+
+
 def test_plain_blocks_are_sparks(spark: SparkSession, table: str) -> None:
     """BEGIN … END without ATOMIC commits statement by statement, as Spark's scripts do."""
     spark.sql(f"CREATE TABLE {table} (a INT)")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.spark_rows import fails, one, rows
+from tests.support.spark_rows import fails, one, rows, version
+from trinitylake_spark.spark.settings import catalog_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -135,7 +136,7 @@ def test_what_lasts_elsewhere(opened: SparkSession, table: str, tmp_path: Path) 
 
 def test_the_same_at_home(opened: SparkSession, other: SparkSession, table: str) -> None:
     """What is refused elsewhere is part of the transaction in its own catalog."""
-    before = one(other, "SELECT max(version) FROM lake.system.versions")
+    before = version(other)
     opened.sql(f"COMMENT ON TABLE {table} IS 'x'")
     opened.sql(f"ALTER TABLE {table} SET TBLPROPERTIES (p = 'q')")
     opened.sql(f"FROM range(1) INSERT INTO {table} SELECT id + 3 INSERT INTO {table} SELECT 4")
@@ -149,3 +150,34 @@ def test_the_same_at_home(opened: SparkSession, other: SparkSession, table: str)
     assert rows(opened, f"SELECT a FROM {table}") == [(1,)]
     assert rows(opened, f"SELECT a FROM {table}_2") == []
     assert rows(other, f"SELECT a FROM {table}") == [(1,)]
+
+
+def test_procedures_of_other_catalogs(
+    new_session: Callable[..., SparkSession], root: str, table: str, tmp_path: Path
+) -> None:
+    """Those that change something are refused, those that show something run."""
+    session = new_session(root)
+    for key, value in catalog_settings("second", (tmp_path / "2").as_uri(), create=True).items():
+        session.conf.set(key, value)
+    session.sql("CREATE NAMESPACE second.db")
+    before = version(session, "second")
+    session.sql("USE lake")
+    session.sql("BEGIN")
+    session.sql(f"CREATE TABLE {table} (a INT)")
+    for call in (
+        "begin()",
+        "commit()",
+        "set_property('team', 'mine')",
+        "compact_tree()",
+        "rollback_to_version(0)",
+        "commit_prepared('x')",
+    ):
+        with fails("TRINITYLAKE_UNSUPPORTED", "0A000"):
+            session.sql(f"CALL second.system.{call}")
+    with fails("TRINITYLAKE_UNSUPPORTED", "0A000"):
+        session.sql("CALL spark_catalog.system.anything()")
+    assert session.sql("CALL second.system.show_transactions()").collect() == []
+    assert session.sql("CALL second.system.check()").collect() == []
+    session.sql("COMMIT")
+    assert version(session, "second") == before
+    assert one(session, f"SELECT count(*) FROM {table}") == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.spark_rows import one, rows
+from tests.support.driver import wait_until
+from tests.support.spark_rows import fails, has_begun, one, rows, slow_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +48,26 @@ def test_half_a_compaction(spark: SparkSession, other: SparkSession, table: str)
     assert [c["operation"] for c in history.first()["changes"]] == ["INSERT"]
     for session in (spark, other):
         assert one(session, f"SELECT count(*) FROM {table}") == 18
+
+
+def test_two_threads_of_one_transaction(
+    spark: SparkSession, other: SparkSession, table: str
+) -> None:
+    """Of two statements that write to one table the later one fails alone and can be run again."""
+    spark.sql(f"CREATE TABLE {table} (a BIGINT)")
+    spark.sql("BEGIN")
+    slow = f"INSERT INTO {table} SELECT {slow_value('1L', 'statement')}"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: spark.sql(slow))
+        assert wait_until(lambda: has_begun(spark, "statement"), 60)
+        spark.sql(f"INSERT INTO {table} VALUES (2)")
+        with fails("TRINITYLAKE_STATEMENT_CONFLICT", "55006"):
+            running.result()
+    assert rows(spark, f"SELECT * FROM {table}") == [(2,)]
+    assert spark.sql("SHOW TRANSACTION").count() == 1
+    spark.sql(slow)
+    spark.sql("COMMIT")
+    assert rows(other, f"SELECT * FROM {table}") == [(1,), (2,)]
 
 
 @contextmanager

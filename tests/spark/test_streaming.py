@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from tests.support.spark_rows import rows, version
+from tests.support.driver import wait_until
+from tests.support.spark_rows import has_begun, rows, slow_value, version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +102,58 @@ def test_for_each_batch(
     query.awaitTermination()
     assert seen == [1, 3]
     assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,), (100,), (200,)]
+
+
+@pytest.mark.parametrize(
+    "change", ["ADD COLUMNS (b STRING)", "SET TBLPROPERTIES ('delta.checkpointInterval' = '20')"]
+)
+def test_a_batch_meets_an_alter(
+    spark: SparkSession, other: SparkSession, table: str, tmp_path: Path, change: str
+) -> None:
+    """It ends with our conflict and commits nothing; started again, it goes on."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    spark.sql(f"CREATE TABLE {table}_copy (a INT)")
+    name, copy = f"batch {change}".replace("'", ""), f"{table}_copy"
+
+    def start(value: str) -> StreamingQuery:
+        return (
+            spark.readStream.table(table)
+            .selectExpr(f"{value} AS a")
+            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .toTable(copy)
+        )
+
+    query = start(slow_value("a", name, 8000))
+    assert wait_until(lambda: has_begun(other, name), 60)
+    other.sql(f"ALTER TABLE {copy} {change}")
+    before = version(other)
+    with pytest.raises(StreamingQueryException, match=r"TRINITYLAKE_COMMIT_CONFLICT.*40001"):
+        query.awaitTermination(120)
+    assert version(other) == before
+    assert rows(other, f"SELECT * FROM {copy}") == []
+    start("a").awaitTermination(120)
+    assert rows(other, f"SELECT a FROM {copy}") == [(1,)]
+
+
+def test_a_batch_meets_rows(
+    spark: SparkSession, other: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """What others insert or rewrite meanwhile does not disturb it."""
+    spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS a")
+    spark.sql(f"CREATE TABLE {table}_copy AS SELECT 5 AS a")
+    query = (
+        spark.readStream.table(table)
+        .selectExpr(f"{slow_value('a', 'rows', 8000)} AS a")
+        .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .toTable(f"{table}_copy")
+    )
+    assert wait_until(lambda: has_begun(other, "rows"), 60)
+    other.sql(f"INSERT INTO {table}_copy VALUES (2)")
+    other.sql(f"UPDATE {table}_copy SET a = 6 WHERE a = 5")
+    query.awaitTermination(120)
+    assert rows(other, f"SELECT * FROM {table}_copy") == [(1,), (2,), (6,)]
 
 
 def _follow(spark: SparkSession, table: str, checkpoint: Path) -> StreamingQuery:

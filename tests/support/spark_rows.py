@@ -30,6 +30,24 @@ def version(spark: SparkSession, catalog: str = "lake") -> int:
     return one(spark, f"SELECT max(version) FROM {catalog}.system.versions")
 
 
+def slow_value(value: str, name: str, millis: int = 4000) -> str:
+    """An expression that says when it is computed (``has_begun``) and takes its time.
+
+    Args:
+        value: what it is worth, in SQL.
+        name: what it says it by.
+        millis: how long it takes.
+    """
+    said = f"java_method('java.lang.System', 'setProperty', '{name}', 'begun')"
+    slept = f"java_method('java.lang.Thread', 'sleep', {millis}L)"
+    return f"CASE WHEN length(concat_ws('', {said}, {slept})) > -1 THEN {value} END"
+
+
+def has_begun(spark: SparkSession, name: str) -> bool:
+    """Whether a ``slow_value`` is being computed, or was."""
+    return one(spark, f"SELECT java_method('java.lang.System', 'getProperty', '{name}')") == "begun"
+
+
 @contextmanager
 def fails(condition: str, sql_state: str | None = None) -> Iterator[Any]:
     """Expect a Spark error with this condition (and SQLSTATE)."""

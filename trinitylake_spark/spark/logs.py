@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trinitylake_spark.delta.entry import parse_entry
 from trinitylake_spark.delta.names import (
     LAST_CHECKPOINT,
     LOG_FOLDER,
@@ -24,9 +25,11 @@ from trinitylake_spark.errors import (
     CommitConflictError,
     Kind,
     NotFoundError,
+    StatementConflictError,
     TransactionStateError,
     UnsupportedError,
 )
+from trinitylake_spark.spark.batches import check_batch
 from trinitylake_spark.spark.views import LiveView, WriteView
 
 if TYPE_CHECKING:
@@ -261,9 +264,10 @@ class Logs:
             return view.definition
         now = transaction.table(*view.target, record=False).definition
         if read_table(now).segment.commits != read_table(view.definition).segment.commits:
-            raise CommitConflictError(
+            raise StatementConflictError(
                 f"Table {'.'.join(view.target)} was changed by another statement of the same"
-                " transaction while this one ran. Run this statement again.",
+                " transaction while this one ran. Run this statement again: the transaction is"
+                " still open, without it.",
                 table=".".join(view.target),
                 transaction_id=transaction.id,
             )
@@ -277,7 +281,7 @@ class Logs:
             raise UnsupportedError(f"Nothing can be written through {view.path}.")
         table = view.table()
         if number != table.segment.version + 1:
-            raise _taken(view, number)
+            raise self._overtaken(view, number, data)
         session = view.session
         with session.lock:
             open_transaction = session.transaction
@@ -291,10 +295,23 @@ class Logs:
             version = transaction.commit()
         except CommitConflictError:
             if view.listed().segment.version >= number:
-                raise _taken(view, number) from None
+                raise self._overtaken(view, number, data) from None
             raise
         view.listed()
         return version
+
+    def _overtaken(self, view: LiveView, number: int, data: bytes) -> AlreadyExistsError:
+        """Return why an entry cannot have its number, so that Delta retries under the next.
+
+        Raises:
+            CommitConflictError: it is a batch of a stream that Delta would give up.
+        """
+        if view.is_stream:
+            logs, context, segment = view.lake.delta.logs, view.lake.context, view.table().segment
+            later = logs.commits_from(context, segment, number)
+            theirs = logs.entries(context, segment.location, later)
+            check_batch(parse_entry(data, view.path), theirs, ".".join(view.target))
+        return _taken(view, number)
 
     def _stage_live(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.errors import InvalidInputError
@@ -42,6 +43,17 @@ class Parameter:
     required: bool = False
 
 
+class Effect(StrEnum):
+    """What a procedure does, as far as the bridge must know where it may be called."""
+
+    READS = "reads"
+    """It shows something."""
+    CHANGES = "changes"
+    """It changes the lakehouse or a prepared transaction."""
+    BOUNDS = "bounds"
+    """It begins or ends the session's transaction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Procedure:
     """A procedure.
@@ -50,11 +62,13 @@ class Procedure:
         parameters: in the order of a call by position; required ones first.
         columns: of the rows that it answers.
         run: does it.
+        effect: what it does.
     """
 
     parameters: Sequence[Parameter]
     columns: Sequence[Column]
     run: Callable[[Session, Mapping[str, Any]], _Rows]
+    effect: Effect = Effect.CHANGES
 
 
 def describe() -> list[dict[str, Any]]:
@@ -67,6 +81,7 @@ def describe() -> list[dict[str, Any]]:
                 for p in procedure.parameters
             ],
             "columns": [list(column) for column in procedure.columns],
+            "effect": str(procedure.effect),
         }
         for name, procedure in _PROCEDURES.items()
     ]
@@ -215,9 +230,10 @@ _PROCEDURES: Mapping[str, Procedure] = {
         (Parameter("isolation"), Parameter("message"), Parameter("idempotency_key")),
         _BEGUN,
         _begin,
+        Effect.BOUNDS,
     ),
-    "commit": Procedure((), _COMMITTED, _commit),
-    "rollback": Procedure((), (("transaction_id", "STRING"),), _rollback),
+    "commit": Procedure((), _COMMITTED, _commit, Effect.BOUNDS),
+    "rollback": Procedure((), (("transaction_id", "STRING"),), _rollback, Effect.BOUNDS),
     "show_transaction": Procedure(
         (),
         (
@@ -230,18 +246,23 @@ _PROCEDURES: Mapping[str, Procedure] = {
             ("changes", CHANGES),
         ),
         _show_transaction,
+        Effect.READS,
     ),
     "prepare_transaction": Procedure(
-        _NAME, (("name", "STRING"), ("transaction_id", "STRING")), _prepare_transaction
+        _NAME,
+        (("name", "STRING"), ("transaction_id", "STRING")),
+        _prepare_transaction,
+        Effect.BOUNDS,
     ),
-    "resume_transaction": Procedure(_NAME, _BEGUN, _resume_transaction),
+    "resume_transaction": Procedure(_NAME, _BEGUN, _resume_transaction, Effect.BOUNDS),
     "commit_prepared": Procedure(_NAME, _COMMITTED, _commit_prepared),
     "rollback_prepared": Procedure(_NAME, (("transaction_id", "STRING"),), _rollback_prepared),
-    "show_transactions": Procedure((), TRANSACTIONS, _show_transactions),
+    "show_transactions": Procedure((), TRANSACTIONS, _show_transactions, Effect.READS),
     "commit_status": Procedure(
         (Parameter("transaction_id", required=True),),
         (("status", "STRING"), ("version", "BIGINT")),
         _commit_status,
+        Effect.READS,
     ),
     "rollback_to_version": Procedure(
         (Parameter("version", "BIGINT", required=True),), _ROLLED_BACK, _rollback_to_version
@@ -259,5 +280,6 @@ _PROCEDURES: Mapping[str, Procedure] = {
         (Parameter("deep", "BOOLEAN"),),
         (("path", "STRING"), ("rule", "STRING"), ("found", "STRING")),
         _check,
+        Effect.READS,
     ),
 }

@@ -12,7 +12,12 @@ from pyspark.errors import PySparkException
 from trinitylake_spark import errors
 from trinitylake_spark.clock import SystemClock
 from trinitylake_spark.commit.rerun import RERUNS, reruns
-from trinitylake_spark.errors import CommitConflictError, Kind, TrinityLakeError
+from trinitylake_spark.errors import (
+    CommitConflictError,
+    Kind,
+    StatementConflictError,
+    TrinityLakeError,
+)
 from trinitylake_spark.lakehouse.transaction import isolation_named
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ _CLASSES: dict[Kind, type[TrinityLakeError]] = {
     Kind.COMMIT_CONFLICT: errors.CommitConflictError,
     Kind.COMMIT_RETRIES_EXHAUSTED: errors.CommitConflictError,
     Kind.COMMIT_UNKNOWN: errors.CommitUnknownError,
+    Kind.STATEMENT_CONFLICT: errors.StatementConflictError,
     Kind.TRANSACTION_ACTIVE: errors.TransactionStateError,
     Kind.NO_TRANSACTION: errors.TransactionStateError,
     Kind.TRANSACTION_FINISHED: errors.TransactionStateError,
@@ -81,6 +87,7 @@ def transaction(
     Raises:
         CommitConflictError: another transaction got in the way; nothing was changed.
         CommitUnknownError: ask ``commit_status`` with the transaction's id.
+        StatementConflictError: threads of the block wrote to one table at once.
         TransactionStateError: the session is in a transaction already.
         InvalidInputError: no such isolation level.
         TrinityLakeError: kind ``SETUP``: the session has no lakehouse, or several to choose from.
@@ -93,7 +100,7 @@ def transaction(
     except PySparkException as error:
         _roll_back(spark, name)
         typed = typed_error(error)
-        if isinstance(typed, CommitConflictError):
+        if isinstance(typed, CommitConflictError | StatementConflictError):
             raise typed from error
         raise
     except BaseException:
@@ -131,6 +138,8 @@ def run_transaction(
     Raises:
         CommitConflictError: the last run had a conflict too, or others were faster for so long
             (kind ``COMMIT_RETRIES_EXHAUSTED``) that no other run was begun.
+        StatementConflictError: threads of ``fn`` wrote to one table at once. It is not run again
+            for that: the thread that lost can run its statement again.
     """
     takes_one = _takes_transaction(fn)
 

@@ -222,6 +222,11 @@ class LiveView(WritableView):
         """How often the log was replaced; Delta's cache is told by this number."""
         return self._replacements
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether the view is for streams, which never see a transaction."""
+        return not self._follows_transaction
+
     def in_transaction(self) -> bool:
         """Whether the view shows an open transaction now."""
         return self._follows_transaction and self.session.transaction is not None

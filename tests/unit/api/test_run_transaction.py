@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from trinitylake_spark import run_transaction
 from trinitylake_spark.clock import SystemClock
-from trinitylake_spark.errors import CommitConflictError, StorageError
+from trinitylake_spark.errors import CommitConflictError, StatementConflictError, StorageError
 
 if TYPE_CHECKING:
     from trinitylake_spark.spark.transaction import SparkTransaction
@@ -88,6 +88,18 @@ def test_other_errors_surface_at_once(condition: str) -> None:
     with pytest.raises((CommitConflictError, StorageError)):
         run_transaction(spark, lambda: None, catalog="lake")
     assert spark.calls == ["begin", "commit"]
+
+
+def test_threads_of_its_own_are_no_reason_to_run_again() -> None:
+    """A statement that lost against another of the same transaction ends it, typed, once."""
+    spark = Session()
+
+    def work() -> None:
+        raise SparkError("STATEMENT_CONFLICT")
+
+    with pytest.raises(StatementConflictError):
+        run_transaction(spark, work, catalog="lake")
+    assert spark.calls == ["begin", "rollback"]
 
 
 def test_an_error_of_the_function_rolls_back() -> None:

@@ -196,7 +196,7 @@ def test_rollback_of_the_lakehouse_is_no_part_of_a_transaction(catalog: Catalog)
 def test_procedures_are_described(catalog: Catalog) -> None:
     """Each procedure that is described runs, and answers the columns that it promised."""
     for procedure in catalog.call("procedures"):
-        assert set(procedure) == {"name", "parameters", "columns"}
+        assert set(procedure) == {"name", "parameters", "columns", "effect"}
         required = [p["name"] for p in procedure["parameters"] if p["required"]]
         if required:
             raises_kind("INVALID_ARGUMENT", lambda name=procedure["name"]: catalog.procedure(name))

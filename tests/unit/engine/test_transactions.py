@@ -112,6 +112,21 @@ def test_a_statement_that_fails_after_an_entry_is_taken_back(
     assert other.files("t") == catalog.files("t") == {"f1", "f2", "f4"}
 
 
+def test_two_statements_of_one_transaction(catalog: Catalog, other: Catalog) -> None:
+    """Two threads write to one table: the later statement fails alone, and can be run again."""
+    catalog.procedure("begin")
+    slow, fast = catalog.statement().load("t", "write"), catalog.statement().load("t", "write")
+    fast.commit(appending("f3"))
+    error = raises_kind("STATEMENT_CONFLICT", lambda: slow.commit(replacing("f1", "f1b")))
+    assert error.sql_state == "55006"
+    assert error.fields["table"] == "ns.t"
+    assert catalog.files("t") == {"f1", "f2", "f3"}
+    catalog.update("t", "f1", "f1b")
+    catalog.procedure("commit")
+
+    assert other.files("t") == {"f1b", "f2", "f3"}
+
+
 def test_what_others_built_on_cannot_be_taken_back(catalog: Catalog, other: Catalog) -> None:
     """Two threads of one transaction: if the first statement fails, all of it ends."""
     for follow, goes_on in (

@@ -1,6 +1,8 @@
 package io.trinitylake.spark;
 
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -19,6 +21,9 @@ import scala.collection.immutable.Seq;
  */
 public final class AtomicBlock extends LogicalPlan {
   private static final long serialVersionUID = 1L;
+
+  /** Sessions in which a block runs: at most one in each, as transactions do not nest. */
+  private static final Set<SparkSession> RUNNING = ConcurrentHashMap.newKeySet();
 
   private final CompoundBody body;
 
@@ -40,8 +45,19 @@ public final class AtomicBlock extends LogicalPlan {
    */
   LogicalPlan run(SparkSession spark) {
     TrinityLakeCatalog catalog = Catalogs.forTransaction(spark);
-    catalog.transaction("begin");
-    StatementScope.leaving();
+    boolean isOnly = RUNNING.add(spark);
+    try {
+      catalog.transaction("begin");
+      StatementScope.leaving();
+      return runBegun(spark, catalog);
+    } finally {
+      if (isOnly) {
+        RUNNING.remove(spark);
+      }
+    }
+  }
+
+  private LogicalPlan runBegun(SparkSession spark, TrinityLakeCatalog catalog) {
     try {
       Map<String, Expression> none = Map$.MODULE$.empty();
       LogicalPlan result =
@@ -53,6 +69,11 @@ public final class AtomicBlock extends LogicalPlan {
       Cleanup.after(failure, () -> rollBack(catalog));
       throw Sneaky.raise(failure);
     }
+  }
+
+  /** Whether a block of the session runs, on whichever thread. */
+  static boolean isRunning(SparkSession spark) {
+    return RUNNING.contains(spark);
   }
 
   private static void rollBack(TrinityLakeCatalog catalog) {

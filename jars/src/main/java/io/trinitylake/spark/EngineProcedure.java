@@ -19,14 +19,17 @@ final class EngineProcedure implements SimpleProcedure {
   private final EngineHandle engine;
   private final String name;
   private final ProcedureParameter[] parameters;
+  private final Runnable guard;
 
   /**
    * Takes a procedure from the engine's list.
    *
    * @param description its {@code name} and {@code parameters}
+   * @param guard fails where the procedure must not be called
    */
-  EngineProcedure(EngineHandle engine, JsonNode description) {
+  EngineProcedure(EngineHandle engine, JsonNode description, Runnable guard) {
     this.engine = engine;
+    this.guard = guard;
     this.name = description.get("name").asText();
     List<ProcedureParameter> found = new ArrayList<>();
     for (JsonNode parameter : description.get("parameters")) {
@@ -68,6 +71,7 @@ final class EngineProcedure implements SimpleProcedure {
 
   @Override
   public Iterator<Scan> call(InternalRow input) {
+    guard.run();
     ObjectNode values = Json.object();
     for (int i = 0; i < parameters.length; i++) {
       Object value = input.get(i, parameters[i].dataType());

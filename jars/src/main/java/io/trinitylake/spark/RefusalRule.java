@@ -1,9 +1,10 @@
 package io.trinitylake.spark;
 
 import io.delta.tables.execution.VacuumTableCommand;
-import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
+import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.delta.catalog.DeltaTableV2;
@@ -42,19 +43,49 @@ final class RefusalRule extends Rule<LogicalPlan> {
 
   private void refuseOtherCatalogs(LogicalPlan plan) {
     String open = Catalogs.inTransaction(spark);
-    if (open == null) {
-      return;
+    if (open != null) {
+      new WriteTarget(spark).of(plan).forEach(target -> refuseUnlessOpen(open, target));
     }
-    Optional<String> target =
-        new WriteTarget(spark)
-            .of(plan).stream().filter(catalog -> !catalog.equals(open)).findFirst();
-    if (target.isPresent()) {
+  }
+
+  /**
+   * Fails if a procedure must not be called now.
+   *
+   * @param catalog whose it is
+   * @param effect what the engine says of it: {@code reads}, {@code changes} or {@code bounds}
+   */
+  static void refuseCall(SparkSession spark, String catalog, String effect) {
+    if (effect.equals("bounds") && AtomicBlock.isRunning(spark)) {
+      throw Sneaky.raise(
+          TrinityLakeException.unsupported(
+              "A BEGIN ATOMIC block begins and ends its transaction itself: END commits it, and an"
+                  + " error that no handler takes (raise_error, SIGNAL) rolls it back."));
+    }
+    String open = Catalogs.inTransaction(spark);
+    if (open != null && !effect.equals("reads")) {
+      refuseUnlessOpen(open, catalog);
+    }
+  }
+
+  /** Fails if a procedure of somebody else's catalog is about to be called in a transaction. */
+  static void refuseForeignCall(SparkSession spark, LogicalPlan plan) {
+    String open = Catalogs.inTransaction(spark);
+    if (open != null
+        && plan instanceof Call call
+        && call.procedure() instanceof UnresolvedProcedure procedure
+        && !Catalogs.isOurs(spark, procedure.nameParts())) {
+      refuseUnlessOpen(open, Catalogs.fullName(spark, procedure.nameParts()).get(0));
+    }
+  }
+
+  private static void refuseUnlessOpen(String open, String target) {
+    if (!target.equals(open)) {
       throw Sneaky.raise(
           TrinityLakeException.unsupported(
               "A transaction is open on catalog '"
                   + open
                   + "', and a change of "
-                  + target.get()
+                  + target
                   + " cannot be part of it. COMMIT or ROLLBACK first; reading is fine."));
     }
   }

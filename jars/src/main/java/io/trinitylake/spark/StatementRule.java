@@ -23,6 +23,7 @@ final class StatementRule extends Rule<LogicalPlan> {
       return block.run(spark);
     }
     StatementScope.analysing(plan, spark);
+    RefusalRule.refuseForeignCall(spark, plan);
     if (plan instanceof CloneTableStatement clone
         && (namesOurs(clone.source()) || namesOurs(clone.target()))) {
       // Delta would create the table while it analyses, and put paths of a view into its log.

@@ -375,7 +375,9 @@ public final class TrinityLakeCatalog
     if (isSystem(ident.namespace())) {
       for (JsonNode procedure : engine.procedures()) {
         if (procedure.get("name").asText().equalsIgnoreCase(ident.name())) {
-          return new EngineProcedure(engine, procedure);
+          String effect = Json.text(procedure, "effect");
+          return new EngineProcedure(
+              engine, procedure, () -> RefusalRule.refuseCall(spark, name, effect));
         }
       }
     }
