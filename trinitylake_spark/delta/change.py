@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from trinitylake_spark.delta.entry import ROW_TRACKING_DOMAIN, Entry, file_key, file_path
+from trinitylake_spark.delta.local_times import in_utc
 from trinitylake_spark.delta.schema import PHYSICAL_NAME, parse_schema
 from trinitylake_spark.delta.values import Column
 from trinitylake_spark.format.definitions_pb2 import ActionType, DataChange
@@ -29,7 +30,8 @@ UNDO_COMPACTION = "UNDO OPTIMIZE"
 """Our own operation: put back the files that a compaction replaced."""
 
 _IDENTITY_TAG = "delta.identity.schemaUpdate"
-_OWN_ORDER = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
+_COLLATIONS = "__COLLATIONS"
+_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -248,7 +250,9 @@ def partition_columns(table: DeltaTable) -> dict[str, Column]:
 def _column(field: Mapping[str, Any]) -> Column:
     """Return a column; one that does not compare like its plain type has no type here."""
     metadata = field.get("metadata", {})
-    is_plain = isinstance(field["type"], str) and _OWN_ORDER.isdisjoint(metadata)
+    # CHAR is compared with blanks added, VARCHAR as it is.
+    is_padded = not str(metadata.get(_LENGTH, "varchar")).startswith("varchar")
+    is_plain = isinstance(field["type"], str) and _COLLATIONS not in metadata and not is_padded
     return Column(
         str(metadata.get(PHYSICAL_NAME, field["name"])), field["type"] if is_plain else ""
     )
@@ -300,7 +304,7 @@ def _overwrite_filter(entry: Entry) -> str | None:
     if _replaces_rows(entry):
         return None
     if operation == "WRITE" and parameters.get("mode") == "Overwrite":
-        return str(parameters.get("predicate") or "")
+        return in_utc(str(parameters.get("predicate") or ""), entry)
     if operation == "STREAMING UPDATE" and parameters.get("outputMode") == "Complete":
         return ""
     return None

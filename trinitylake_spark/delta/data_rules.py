@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from trinitylake_spark.delta.bins import bins
 from trinitylake_spark.delta.change import (
     REWRITES,
     Kind,
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from trinitylake_spark.delta.bins import Bin
     from trinitylake_spark.delta.change import Change
     from trinitylake_spark.delta.condition import Condition
     from trinitylake_spark.delta.entry import Action
     from trinitylake_spark.delta.staging import Staged
     from trinitylake_spark.delta.table import DeltaTable
-
-Files = dict[str, "Action"]
-"""File actions by the key of the file."""
 
 _RERUN = "Run the transaction again on the newer version."
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -69,21 +68,20 @@ class Plan:
 
     Args:
         entries: my entries, by position, that read differently now.
-        undone: groups of files of compactions to undo: (position of theirs, group) to the files
-            that the compaction removed and added, by key.
+        undone: bins of compactions to undo, by position of theirs and of the bin in it.
         shared: data files of which both sides deleted rows, by path: who did so last, and the
             addition that says which rows.
     """
 
     entries: dict[int, Entry] = field(default_factory=dict)
-    undone: dict[tuple[int, str], tuple[Files, Files]] = field(default_factory=dict)
+    undone: dict[tuple[int, int], Bin] = field(default_factory=dict)
     shared: dict[str, tuple[Their, Action]] = field(default_factory=dict)
 
     def undone_of(self, position: int) -> tuple[set[str], set[str]]:
         """Return the keys of the files that one of theirs removed and added, where undone."""
-        found = [files for (at, _), files in self.undone.items() if at == position]
-        back = {key for removed, _ in found for key in removed}
-        return back, {key for _, added in found for key in added}
+        found = [one for (at, _), one in self.undone.items() if at == position]
+        back = {key for one in found for key in one.removed}
+        return back, {key for one in found for key in one.added}
 
     def put_back(self) -> list[Action]:
         """Return the removals to take back: of files that were there before all that is undone."""
@@ -100,8 +98,8 @@ class Plan:
         """
         before: dict[str, bool] = {}
         after: dict[str, tuple[bool, Action]] = {}
-        for _, (removed, added) in sorted(self.undone.items(), key=lambda item: item[0]):
-            for files, is_there in ((removed, False), (added, True)):
+        for _, one in sorted(self.undone.items(), key=lambda item: item[0]):
+            for files, is_there in ((one.removed, False), (one.added, True)):
                 for key, action in files.items():
                     before.setdefault(key, not is_there)
                     after[key] = (is_there, action)
@@ -252,7 +250,7 @@ class DataRules:
             else:
                 raise their.refused(self._met(met))
         if left_out:
-            return self._without_groups(entry, left_out)
+            return self._without_bins(entry, left_out)
         return overwrite.entry(entry)
 
     def _refusal(self, mine: Change, their: Change) -> str:
@@ -363,7 +361,7 @@ class DataRules:
         return {self._holds(change.row_filter, p) for p in their.partitions}
 
     def _in_scope(self, change: Change, action: Action) -> bool:
-        partition = partition_of(action, self._physical)
+        partition = self._partition(action)
         if change.row_filter:
             return self._holds(change.row_filter, partition) is True
         return change.partitions is None or partition in change.partitions
@@ -371,41 +369,36 @@ class DataRules:
     # --- compactions -----------------------------------------------------------------------------
 
     def _undo(self, position: int, their: Their, met: AbstractSet[str], plan: Plan) -> set[str]:
-        """Undo the groups of a compaction that hold files I need; return what must exist for it."""
-        entry = their.load()
-        removed = self._grouped(entry.removes)
-        added = self._grouped(entry.adds)
+        """Undo the bins of a compaction that hold files I need; return what must exist for it."""
         needed: set[str] = set()
-        for group, files in removed.items():
-            if files.keys().isdisjoint(met):
+        for number, one in enumerate(bins(their.load(), self._partition)):
+            if one.removed.keys().isdisjoint(met):
                 continue
-            for key, action in files.items():
+            for key, action in one.removed.items():
                 if not action.get("extendedFileMetadata") or "partitionValues" not in action:
                     raise their.refused(
                         f"the compaction did not record enough of {key} to put it back"
                     )
-            plan.undone[position, group] = (files, added.get(group, {}))
-            needed |= added.get(group, {}).keys()
+            plan.undone[position, number] = one
+            needed |= one.added.keys()
         return needed
 
-    def _grouped(self, actions: Sequence[Action]) -> dict[str, Files]:
-        """Return file actions by partition: a compaction never mixes partitions."""
-        groups: dict[str, Files] = {}
-        for action in actions:
-            group = partition_of(action, self._physical)
-            groups.setdefault(group, {})[file_key(action)] = action
-        return groups
-
-    def _without_groups(self, entry: Entry, left_out: set[str]) -> Entry:
-        """Return a compaction without the groups of files that hold one of ``left_out``."""
-        groups = {partition_of(a, self._physical) for a in entry.removes if file_key(a) in left_out}
+    def _without_bins(self, entry: Entry, left_out: set[str]) -> Entry:
+        """Return a compaction without the bins that hold one of ``left_out``."""
+        gone: set[str] = set()
+        for one in bins(entry, self._partition):
+            if not one.removed.keys().isdisjoint(left_out):
+                gone |= one.keys()
         return entry.replaced(
             [
                 (kind, body)
                 for kind, body in entry.actions
-                if kind not in ("add", "remove") or partition_of(body, self._physical) not in groups
+                if kind not in ("add", "remove") or file_key(body) not in gone
             ]
         )
+
+    def _partition(self, action: Action) -> str:
+        return partition_of(action, self._physical)
 
 
 class _Overwrite:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trinitylake_spark.delta.truth import Value
 
 _MAYBE = Condition((Constant(ANYTHING),))
+_SOME_VALUE = Range(has_nulls=False)
 _ALWAYS = Condition((Constant(frozenset({True})),))
 _WITH_STATISTICS = frozenset({*INTEGERS, "string", "date"})
 
@@ -117,4 +118,4 @@ def _partition_range(column: Column, values: Mapping[str, str | None]) -> Range:
     raw = values.get(column.name)
     if not raw:
         return NULL if column.name in values else UNKNOWN
-    return read(column.kind, raw) or UNKNOWN
+    return read(column.kind, raw) or _SOME_VALUE

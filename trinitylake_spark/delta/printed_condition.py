@@ -20,7 +20,7 @@ from trinitylake_spark.delta.condition import (
 )
 from trinitylake_spark.delta.sql_condition import NotUnderstoodError
 from trinitylake_spark.delta.truth import ANYTHING, UNKNOWN, Range
-from trinitylake_spark.delta.values import INTEGERS, read
+from trinitylake_spark.delta.values import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 _ATTRIBUTE = r"([A-Za-z_]\w*)\#\d+L?"
 _COMPARISON = re.compile(rf"\({_ATTRIBUTE} (<=>|<=|>=|=|<|>) ([^()#]*)\)")
 _NULL_TEST = re.compile(rf"(isnull|isnotnull)\({_ATTRIBUTE}\)")
-_IN = re.compile(rf"{_ATTRIBUTE} IN \((-?\d+(?:,-?\d+)*)\)")
-_FLAG = re.compile(rf"{_ATTRIBUTE}(?=$|\)| AND | OR )")
+_LITERAL = r"-?\d[\d.:E+-]*(?: \d\d:[\d:.]+)?"
+_END = r"(?=$|\)| AND | OR )"
+_IN = re.compile(rf"{_ATTRIBUTE} IN \(({_LITERAL}(?:,{_LITERAL})*)\)")
+# An IN of more than ten literals, once Spark has optimised it.
+_IN_SET = re.compile(rf"{_ATTRIBUTE} INSET ({_LITERAL}(?:, {_LITERAL})*){_END}")
+_FLAG = re.compile(rf"{_ATTRIBUTE}{_END}")
 _BINARY = re.compile(r"0x((?:[0-9A-F]{2})*)")
 
 _NOT, _OPENED = "NOT", "("
@@ -104,8 +108,8 @@ class _Reader:
             self._steps.append(NullTest(self._column(found[2])))
             if found[1] == "isnotnull":
                 self._steps.append(Operator.NOT)
-        elif found := self._match(_IN):
-            self._in(self._column(found[1]), found[2].split(","))
+        elif found := self._match(_IN) or self._match(_IN_SET):
+            self._in(self._column(found[1]), re.split(", ?", found[2]))
         elif found := self._match(_COMPARISON):
             column = self._column(found[1])
             self._steps.append(_comparison(found[2], column, found[3]))
@@ -116,10 +120,9 @@ class _Reader:
         return True
 
     def _in(self, column: Operand, literals: list[str]) -> None:
-        if column.kind not in INTEGERS:
-            # The commas between texts cannot be told from those inside of one.
-            self._steps.append(Constant(ANYTHING))
-            return
+        if column.kind in ("", "string"):
+            # What stands between texts cannot be told from what is in one.
+            raise NotUnderstoodError
         self._steps.append(_comparison("=", column, literals[0]))
         for literal in literals[1:]:
             self._steps += (_comparison("=", column, literal), Operator.OR)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trinitylake_spark.delta.change import (
+    REWRITES,
     UNDO_COMPACTION,
     change_of_entry,
     change_of_record,
@@ -163,9 +164,15 @@ class Rebase:
                     )
                 before = staged.entry.metadata
             one = place(self._context, table, staged, entry)
-            placed.append(replace(one, files={**one.files, **stacked.get(position, {})}))
+            files = {**one.files, **stacked.get(position, {})}
+            left_out = self._left_out(staged, one.entry)
+            placed.append(replace(one, files=files, left_out=left_out))
             table = one.table
         return placed
+
+    def _left_out(self, staged: Staged, entry: Entry) -> int:
+        is_rewrite = staged.change(self._base).kind in REWRITES
+        return len(staged.entry.removes) - len(entry.removes) if is_rewrite else 0
 
     def _place_undo(self, table: DeltaTable, plan: Plan) -> Placed:
         """Make an entry that takes back what compactions did; it changes no data."""
@@ -228,7 +235,8 @@ def table_change(placed: Placed, table: DeltaTable, staged: Staged | None = None
         staged: kept as payload, for a later rebase.
     """
     change = change_of_entry(placed.entry, table)
-    return TableChange(change.action, change.detail(placed.log_entry()), staged, placed.files)
+    detail = change.detail(placed.log_entry())
+    return TableChange(change.action, detail, staged, placed.files, placed.left_out)
 
 
 def _with_metadata(entry: Entry, metadata: Action) -> Entry:

@@ -82,12 +82,14 @@ class Placed:
         commit: its place in the log.
         files: log files inside the warehouse that must be written: none if the stored entry is
             right as it is.
+        left_out: files that the entry, of a compaction, no longer replaces.
     """
 
     table: DeltaTable
     entry: Entry
     commit: Commit
     files: dict[str, bytes] = field(default_factory=dict)
+    left_out: int = 0
 
     def log_entry(self) -> str:
         """Return the entry's path inside the table's folder."""

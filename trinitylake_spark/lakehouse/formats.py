@@ -38,12 +38,15 @@ class TableChange:
         files: warehouse objects that must exist before the root does. The commit creates them
             side by side with the definitions, each path once, and deletes them if the
             transaction ends without a version. A file that is stored already is left out.
+        left_out: files that a compaction was to replace and does not, because others changed
+            them meanwhile; told by ``rebase``.
     """
 
     operation: int
     detail: bytes = b""
     payload: object = None
     files: Mapping[str, bytes] = field(default_factory=dict)
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

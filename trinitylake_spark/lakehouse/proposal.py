@@ -135,6 +135,11 @@ class TransactionProposal:
         """The transaction's level."""
         return self._header.isolation
 
+    @property
+    def left_out(self) -> int:
+        """How many files its compactions do not replace, as others changed them meanwhile."""
+        return sum(step.change.left_out for step in self._derived.steps)
+
     def changes(self) -> list[Change]:
         """Return what a commit would change, in order."""
         return describe_changes(self._writing_actions())

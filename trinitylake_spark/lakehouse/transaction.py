@@ -97,6 +97,8 @@ class Transaction(Edits):
         self.expires_at_millis = self.began_at_millis + base.layout.definition.txn_ttl_millis
         """When a commit will be refused, UTC epoch milliseconds."""
         self.version: int | None = None
+        self.left_out = 0
+        """Files that its compactions did not replace, as others had changed them; once committed."""
         self.state = TransactionState.OPEN
 
     @classmethod
@@ -343,10 +345,12 @@ class Transaction(Edits):
             earlier = self._services.idempotency_keys.find(key, self.base.root)
             if earlier is not None:
                 return earlier
+        proposal = self._proposal()
         try:
-            root = Commit(self._services, self._proposal(), self.base.root).run()
+            root = Commit(self._services, proposal, self.base.root).run()
         except AlreadyCommitted as found:
             return found.version
+        self.left_out = proposal.left_out
         if root.info.publication != self._header.publication:
             raise committed_already(self.id, root.version)
         return root.version

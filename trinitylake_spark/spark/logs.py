@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trinitylake_spark.delta.entry import parse_entry
 from trinitylake_spark.delta.names import (
@@ -40,6 +40,18 @@ if TYPE_CHECKING:
     from trinitylake_spark.lakehouse.formats import TableChange
     from trinitylake_spark.lakehouse.transaction import Transaction
     from trinitylake_spark.spark.views import View, Views, WritableView
+
+
+class Written(NamedTuple):
+    """What became of a log entry.
+
+    Args:
+        version: the lake version that it committed; None if none yet.
+        left_out: files that it was to compact, had others not changed them meanwhile.
+    """
+
+    version: int | None = None
+    left_out: int = 0
 
 
 class Logs:
@@ -142,7 +154,7 @@ class Logs:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def write(self, path: str, data: bytes, execution: str | None = None) -> int | None:
+    def write(self, path: str, data: bytes, execution: str | None = None) -> Written:
         """Take a log entry, or the note of a checkpoint, that Delta writes.
 
         An entry commits at once, or becomes part of the open transaction.
@@ -153,7 +165,7 @@ class Logs:
             execution: names the run of the statement that writes it, for ``take_back``.
 
         Returns:
-            the lake version that it committed; None inside a transaction and for notes.
+            what it committed; nothing yet inside a transaction, and nothing for notes.
 
         Raises:
             AlreadyExistsError: kind ``OBJECT_ALREADY_EXISTS``: the number is taken; Delta lists
@@ -164,7 +176,7 @@ class Logs:
         view, name = self._views.writable(path)
         if name == LAST_CHECKPOINT:
             self._note_checkpoint(view, data)
-            return None
+            return Written()
         number = commit_number(name)
         if number is None:
             raise UnsupportedError(f"{name} is not a file of a log.", path=path)
@@ -193,7 +205,7 @@ class Logs:
 
     def _write_statement(
         self, view: WriteView, number: int, data: bytes, execution: str
-    ) -> int | None:
+    ) -> Written:
         """Write through the view of one statement, whose numbers are its own."""
         shown = view.table()
         if number != (0 if shown is None else shown.segment.version + 1):
@@ -206,7 +218,7 @@ class Logs:
                 session.undo.before(execution, view.transaction)
                 self._stage(view.transaction, view, number, data)
                 session.note_entry(view.name)
-            return None
+            return Written()
         transaction = view.transaction or self._next_transaction(view)
         staged = self._stage(transaction, view, number, data)
         version = transaction.commit()
@@ -217,7 +229,7 @@ class Logs:
             view.base_version = version
         else:
             view.own.add(staged.commit.unique)
-        return version
+        return Written(version, transaction.left_out)
 
     def _next_transaction(self, view: WriteView) -> Transaction:
         """Return the transaction for a later entry of a statement that has committed before.
@@ -275,7 +287,7 @@ class Logs:
 
     def _write_live(
         self, view: WritableView, number: int, data: bytes, execution: str
-    ) -> int | None:
+    ) -> Written:
         """Write through a view that shows real numbers: a taken number is Delta's to retry."""
         if not isinstance(view, LiveView):
             raise UnsupportedError(f"Nothing can be written through {view.path}.")
@@ -288,7 +300,7 @@ class Logs:
             if view.in_transaction() and open_transaction is not None:
                 session.undo.before(execution, open_transaction)
                 self._stage_live(open_transaction, view, table, data, store=True)
-                return None
+                return Written()
         transaction = session.new_transaction(view.base)
         self._stage_live(transaction, view, table, data, store=False)
         try:
@@ -298,7 +310,7 @@ class Logs:
                 raise self._overtaken(view, number, data) from None
             raise
         view.listed()
-        return version
+        return Written(version)
 
     def _overtaken(self, view: LiveView, number: int, data: bytes) -> AlreadyExistsError:
         """Return why an entry cannot have its number, so that Delta retries under the next.

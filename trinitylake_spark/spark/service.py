@@ -259,7 +259,8 @@ class EngineService:
         else:
             data = Path(arguments["file"]).read_bytes()
         execution = arguments.get("execution")
-        return {"lake_version": self._logs.write(arguments["path"], data, execution)}
+        written = self._logs.write(arguments["path"], data, execution)
+        return {"lake_version": written.version, "left_out": written.left_out}
 
     def _log_take_back(self, arguments: Arguments) -> Answer:
         self._logs.take_back(arguments["path"], arguments["execution"])

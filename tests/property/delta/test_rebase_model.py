@@ -146,13 +146,23 @@ class Writer:
 
     def _compact(self, step: Step, partition: str | None) -> None:
         group = [f for f in sorted(self.files) if self.partitions[f] == partition]
-        chosen = group[step.b % 2 :][:3]
+        chosen = group[step.b % 2 :][:4]
         if len(chosen) < 2:
             return
-        rows = frozenset().union(*(self.contents[f] for f in chosen))
-        removed = [self._remove(f) for f in chosen]
+        bins = [chosen] if step.a % 4 < 2 or len(chosen) < 4 else [chosen[:2], chosen[2:]]
+        actions = []
+        for files in bins:
+            rows = frozenset().union(*(self.contents[f] for f in files))
+            removed = [self._remove(f) for f in files]
+            actions += [self._add(rows, partition), *removed]
+        if step.b % 3 == 0:
+            # Others than Delta may write in any order.
+            actions.sort(key=lambda action: action[0])
         ordered = {"zOrderBy": '["k"]'} if step.kind == "zorder" else {}
-        job = optimize(self._add(rows, partition), *removed, **ordered)
+        job = optimize(*actions, **ordered)
+        if step.b % 3:
+            info = {**job.commit_info, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+            job = Entry((("commitInfo", info), *job.actions[1:]))
         self._log(step.kind, job, lambda t: t)
 
     def _change(self, step: Step) -> None:
