@@ -136,9 +136,9 @@ class PlansAgain(Model):
 class KeepsRolledBackRows(Model):
     """What was made in a transaction that did not commit can be used."""
 
-    def refusal(self, session: int, query: Query) -> tuple[frozenset[str], bool]:
+    def refusal(self, query: Query) -> tuple[frozenset[str], bool]:
         """Refuse nothing."""
-        super().refusal(session, query)
+        super().refusal(query)
         return frozenset(), False
 
 

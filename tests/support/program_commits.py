@@ -105,24 +105,30 @@ def judge(
     layouts: Mapping[str, Layout],
     base: Mapping[str, Rows],
     newest: Mapping[str, Rows],
+    *,
+    serializable: bool,
 ) -> Verdict:
     """Say whether a transaction commits.
 
     Args:
         mine: its changes, in order.
-        reads: what it has read; nothing at SNAPSHOT.
+        reads: what it has read.
         theirs: what others committed since it began.
         layouts: of the tables.
         base: the version that it began at.
         newest: the version that it is put on.
+        serializable: its reads must still be true.
     """
     if not mine:
         return Verdict.COMMITS
-    verdicts = [_stale(read, base[read.table], newest[read.table], theirs) for read in reads]
+    verdicts = [
+        _stale(read, base[read.table], newest[read.table], theirs) for read in reads if serializable
+    ]
     verdicts += [
         _written(
             [c for c in mine if c.table == table],
             [c for c in theirs if c.table == table],
+            [read for read in reads if read.table == table],
             layouts[table],
             base[table],
             newest[table],
@@ -152,11 +158,13 @@ def _stale(read: Read, base: Rows, newest: Rows, theirs: Sequence[Change]) -> Ve
 def _written(
     mine: Sequence[Change],
     theirs: Sequence[Change],
+    reads: Sequence[Read],
     layout: Layout,
     base: Rows,
     newest: Rows,
 ) -> Verdict:
     """Judge the changes of one table."""
+    known = any(read.certain and read.condition is None for read in reads)
     gone = {i: row for i, row in base.items() if i not in newest}
     come = {i: row for i, row in newest.items() if i not in base}
     for number, change in enumerate(mine):
@@ -165,9 +173,12 @@ def _written(
             return Verdict.REFUSED
         begun_anew = any(earlier.replaces_all for earlier in mine[:number])
         lost = any(change.within(row) for row in (*gone.values(), *come.values()))
-        if change.from_itself and lost and not begun_anew:
+        computed = change.kind == OVERWRITE and (change.from_itself or known)
+        if computed and lost and not begun_anew:
             return Verdict.REFUSED
-    if all(_compatible(a, b, layout) for a in theirs for b in mine):
+    # An overwrite of what was read may be taken for one that is computed from it.
+    suspect = reads and any(change.kind == OVERWRITE for change in mine)
+    if all(_compatible(a, b, layout) for a in theirs for b in mine) and not (theirs and suspect):
         compacted = {c.kind for c in theirs} == {COMPACT} or {c.kind for c in mine} == {COMPACT}
         mixed = any(c.kind == COMPACT for c in (*theirs, *mine)) and not compacted
         return Verdict.MAY_BE_REFUSED if mixed else Verdict.COMMITS

@@ -204,7 +204,7 @@ class Model:
         self.frames: dict[str, Frame] = {}
         self.handles: dict[str, Handle] = {}
         self.marks: dict[str, int] = {}
-        self.iterators: dict[str, tuple[int, Query, list[Row]]] = {}
+        self.iterators: dict[str, list[Row]] = {}
         self.views: dict[str, tuple[int | None, Callable[[Txn | None], Query]]] = {}
 
     def identified(self, rows: Iterable[Row]) -> Rows:
@@ -229,12 +229,11 @@ class Model:
             return None
         return meaning(txn)
 
-    def refusal(self, session: int, query: Query) -> tuple[frozenset[str], bool]:
-        """Return how a question may be refused here, and whether it must be."""
-        foreign = any(t.state == OPEN and t.session != session for t in query.made_in)
+    def refusal(self, query: Query) -> tuple[frozenset[str], bool]:
+        """Return how a question may be refused, and whether it must be."""
         gone = any(t.state == GONE for t in query.made_in)
-        maybe = foreign or any(t.state == GONE for t in query.touched_in)
-        return frozenset({FINISHED} if gone or maybe else ()), gone
+        maybe = gone or any(t.state == GONE for t in query.touched_in)
+        return frozenset({FINISHED} if maybe else ()), gone
 
     def ask(self, session: int, query: Query, answer: Callable[..., Any] | None = None) -> Expected:
         """Expect the answer of a question that is planned now.
@@ -244,7 +243,7 @@ class Model:
             query: what.
             answer: makes the answer of the rows; the rows themselves by default.
         """
-        refusals, must_fail = self.refusal(session, query)
+        refusals, must_fail = self.refusal(query)
         rows = query.rows(self.view(session))
         return Expected(
             rows if answer is None else answer(rows),
@@ -256,7 +255,10 @@ class Model:
         )
 
     def ask_again(self, frame: Frame) -> Expected:
-        """Expect the answer of a Dataset that keeps its plan: the first one's, or a refusal."""
+        """Expect the answer of a Dataset that keeps its plan: the first one's, or a refusal.
+
+        A transaction refuses it where its own answer would be another one.
+        """
         session, txn = frame.session, self.open[frame.session]
         expected = self.ask(session, frame.query)
         plan = frame.plan
@@ -273,10 +275,15 @@ class Model:
             return expected
         if plan.txn is txn and (txn is None or plan.stamps == txn.stamps(frame.query.tables)):
             expected.rows = plan.rows
-            return expected
-        expected.refusals |= {STALE}
-        # What an old plan answers is right only by chance, and then nobody can tell.
-        expected.must_fail |= sorted(plan.rows) != sorted(expected.rows or [])
+        elif txn is not None:
+            expected.refusals |= {STALE}
+            # What an old plan answers is right only by chance, and then nobody can tell.
+            expected.must_fail |= sorted(plan.rows) != sorted(expected.rows or [])
+        else:
+            expected.rows = plan.rows
+            if plan.txn is not None and plan.txn.state == GONE:
+                expected.refusals |= {FINISHED}
+                expected.must_fail |= any(plan.stamps.values())
         return expected
 
     def note(
@@ -324,7 +331,7 @@ class Model:
         nothing = Query(lambda _: [])
         reads = source or nothing
         both = reads.beside(target or nothing, lambda one, _: one, None)
-        refusals, must_fail = self.refusal(session, both)
+        refusals, must_fail = self.refusal(both)
 
         def done() -> None:
             """It is in the transaction, or committed."""
@@ -361,14 +368,14 @@ class Model:
     def verdict(self, txn: Txn) -> Verdict:
         """Judge a transaction against everything that was committed since it began."""
         theirs = [change for log in self._log[txn.base + 1 :] for change in log]
-        level = txn.level == SERIALIZABLE
         return judge(
             txn.changes,
-            txn.reads if level else [],
+            txn.reads,
             theirs,
             self.layouts,
             self.versions[txn.base],
             self.versions[-1],
+            serializable=txn.level == SERIALIZABLE,
         )
 
     def publish(self, txn: Txn) -> None:

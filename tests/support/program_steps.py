@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.support import program_rows as meaning
 from tests.support.program_model import GONE, Expected, Frame, Handle, Query
-from tests.support.program_rows import WRAP, Pred, only
+from tests.support.program_rows import WRAP, Pred, Row, only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,34 +152,21 @@ def iterate(s: int, name: str, frame: str) -> Step:
     def mean(model: Model) -> Expected | None:
         """Its rows are decided now."""
         found = model.frames.get(frame)
-        if found is None:
-            return None
-        expected = _small(model.ask_again(found))
+        expected = None if found is None else _small(model.ask_again(found))
         if expected is None:
             return None
-        rows, planned = expected.rows or [], expected.done
-        txn = model.open[s]
-
-        def done() -> None:
-            """It is there."""
-            planned()
-            model.iterators[name] = s, found.query.then(list, txn), rows
-
-        return replace(expected, rows=None, done=done)
+        return _kept(expected, lambda rows: model.iterators.update({name: rows}))
 
     return Step(s, f"{name} = {frame}.toLocalIterator()", mean)
 
 
 def drain(s: int, name: str) -> Step:
-    """Take the rows that wait, whatever was committed or rolled back since."""
+    """Take the rows that wait, whatever was committed or rolled back since: they are values."""
 
     def mean(model: Model) -> Expected | None:
-        """They are what they were, or refused."""
-        if name not in model.iterators:
-            return None
-        _, query, rows = model.iterators.pop(name)
-        refusals, _ = model.refusal(s, query)
-        return Expected(rows, refusals)
+        """They are what they were."""
+        rows = model.iterators.pop(name, None)
+        return None if rows is None else Expected(rows)
 
     return Step(s, f"list({name})", mean)
 
@@ -246,22 +233,18 @@ def combined(s: int, frame: str, one: str, two: str, how: str) -> Step:
 
 
 def checkpoint(s: int, frame: str, source: str) -> Step:
-    """A DataFrame of the rows that another one has now: it keeps no relation."""
+    """A DataFrame of the rows that another one has now: they are values."""
 
     def mean(model: Model) -> Expected | None:
         """Run it, by the plan that it keeps."""
         if source not in model.frames:
             return None
-        expected = model.ask_again(model.frames[source])
-        rows, planned = expected.rows or [], expected.done
-        made = Query(lambda _: rows, versioned=True).then(list, model.open[s])
 
-        def done() -> None:
-            """It is there."""
-            planned()
-            model.frames[frame] = Frame(s, made)
+        def keep(rows: list[Row]) -> None:
+            """Make a DataFrame of them."""
+            model.frames[frame] = Frame(s, Query(lambda _: rows, versioned=True))
 
-        return replace(expected, rows=None, done=done)
+        return _kept(model.ask_again(model.frames[source]), keep)
 
     return Step(s, f"{frame} = {source}.localCheckpoint()", mean)
 
@@ -292,7 +275,7 @@ def _frame(s: int, frame: str, code: str, query: Callable[[Model], Query | None]
             # Its analysis may count, as a refusal is always safe.
             model.note(s, made.tables, certain=False)
 
-        return Expected(None, model.refusal(s, made)[0], done=done)
+        return Expected(None, model.refusal(made)[0], done=done)
 
     return Step(s, f"{frame} = {code}", mean)
 
@@ -356,7 +339,7 @@ def sql_view(s: int, view: str, name: str, where: Pred, form: str) -> Step:
             model.views[view] = owner, reading
             model.note(s, query.tables, certain=False)
 
-        refusals, must_fail = model.refusal(s, query)
+        refusals, must_fail = model.refusal(query)
         return Expected(None, refusals, must_fail and form == "CACHE TABLE", done)
 
     return Step(s, f'c{s}.sql("{create} {_bare(view)} AS {text}")', mean)
@@ -376,7 +359,7 @@ def frame_view(s: int, view: str, frame: str, *, shared: bool) -> Step:
             """It is there."""
             model.views[view] = None if shared else s, lambda now: query.then(list, now)
 
-        return Expected(None, model.refusal(s, query)[0], done=done)
+        return Expected(None, model.refusal(query)[0], done=done)
 
     return Step(s, f'{frame}.{call}("{_bare(view)}")', mean)
 
@@ -389,7 +372,7 @@ def cache_frame(s: int, frame: str, call: str) -> Step:
         if frame not in model.frames:
             return None
         query = model.frames[frame].query
-        return Expected(None, model.refusal(s, query)[0])
+        return Expected(None, model.refusal(query)[0])
 
     return Step(s, f"{frame}.{call}()", mean)
 
@@ -404,7 +387,7 @@ def cache_name(s: int, name: str, statement: str) -> Step:
             return None
         return Expected(
             None,
-            model.refusal(s, query)[0],
+            model.refusal(query)[0],
             done=lambda: model.note(s, query.tables, certain=False),
         )
 
@@ -417,6 +400,18 @@ def cache_name(s: int, name: str, statement: str) -> Step:
 def _bare(view: str) -> str:
     """Return a view's name without its namespace, as statements that create it want it."""
     return f"{{{view}}}".replace("{global_temp.", "{")
+
+
+def _kept(expected: Expected, keep: Callable[[list[Row]], None]) -> Expected:
+    """Expect the same, but the rows are kept and not answered."""
+    rows, done = expected.rows or [], expected.done
+
+    def both() -> None:
+        """Go on, and keep them."""
+        done()
+        keep(rows)
+
+    return replace(expected, rows=None, done=both)
 
 
 def _small(expected: Expected) -> Expected | None:
