@@ -98,7 +98,7 @@ class Transaction(Edits):
         """When a commit will be refused, UTC epoch milliseconds."""
         self.version: int | None = None
         self.left_out = 0
-        """Files that its compactions did not replace, as others had changed them; once committed."""
+        """Files that its compactions left out, as others had changed them; known once committed."""
         self.state = TransactionState.OPEN
 
     @classmethod

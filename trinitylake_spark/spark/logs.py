@@ -285,9 +285,7 @@ class Logs:
             )
         return now
 
-    def _write_live(
-        self, view: WritableView, number: int, data: bytes, execution: str
-    ) -> Written:
+    def _write_live(self, view: WritableView, number: int, data: bytes, execution: str) -> Written:
         """Write through a view that shows real numbers: a taken number is Delta's to retry."""
         if not isinstance(view, LiveView):
             raise UnsupportedError(f"Nothing can be written through {view.path}.")

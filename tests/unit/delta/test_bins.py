@@ -18,10 +18,11 @@ from tests.support.delta_tables import (
     written_by_delta,
 )
 from trinitylake_spark.delta.bins import bins
-from trinitylake_spark.delta.entry import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from trinitylake_spark.delta.entry import Action, Entry
 
 DELTA = "Apache-Spark/4.2.0 Delta-Lake/4.4.0"
 Files = tuple[tuple[str, dict[str, Any]], ...]
@@ -43,7 +44,11 @@ def _rows(number: int, *, deleted: int = 0) -> dict[str, Any]:
 
 def _bins(log_entry: Entry) -> list[tuple[set[str], set[str]]]:
     found = bins(log_entry, lambda action: str(action["partitionValues"]))
-    return [(set(one.removed), set(one.added)) for one in found]
+    return [(_paths(one.removed), _paths(one.added)) for one in found]
+
+
+def _paths(files: dict[str, Action]) -> set[str]:
+    return {action["path"] for action in files.values()}
 
 
 TWO: Files = (
