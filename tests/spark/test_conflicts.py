@@ -6,16 +6,18 @@ results are looked at from both sessions, as the cache of the one that was renum
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.driver import wait_until
 from tests.support.overlap import Overlap
 from tests.support.spark_rows import fails, one, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -52,6 +54,10 @@ def _create(spark: SparkSession, table: str, *, files: int = 2, clause: str = ""
     spark.sql(f"CREATE TABLE {table} (a INT, k INT) {clause}")
     for a in range(files):
         spark.sql(f"INSERT INTO {table} VALUES ({a}, {a % 2})")
+
+
+def _files(spark: SparkSession, table: str) -> set[str]:
+    return {row[0] for row in rows(spark, f"SELECT DISTINCT _metadata.file_path FROM {table}")}
 
 
 def _refused(failed: list[BaseException]) -> Any:
@@ -142,6 +148,33 @@ def test_update_undoes_a_compaction(
     assert operations[:3] == ["UPDATE", "UNDO OPTIMIZE", "OPTIMIZE"]
     other.sql(f"OPTIMIZE {table}")
     ids(table, {10, 1, 2})
+
+
+def test_optimize_plans_again_what_it_left_out(
+    spark: SparkSession, other: SparkSession, table: str, overlap: Overlap, ids: Ids
+) -> None:
+    """An UPDATE commits while OPTIMIZE runs: nothing is lost, and all is compacted in the end."""
+    files = 40
+    spark.sql(f"CREATE TABLE {table} (a INT, k INT)")
+    spark.sql(f"INSERT INTO {table} SELECT id, 0 FROM range(0, 80, 1, {files})")
+    sizes = rows(spark, f"SELECT DISTINCT _metadata.file_size FROM {table}")
+    two = {"maxFileSize": 2 * max(sizes)[0], "minFileSize": 2 * max(sizes)[0], "maxThreads": 1}
+    for key, value in two.items():
+        other.conf.set(f"spark.databricks.delta.optimize.{key}", value)
+    folder = Path(_files(spark, table).pop().partition("/file/-")[2]).parent
+    before = set(folder.glob("*.parquet"))
+    with (
+        ThreadPoolExecutor(1) as pool,
+        overlap.running(f"UPDATE {table} SET a = 100 WHERE a = 0 AND gate(a) = 0") as failed,
+    ):
+        compaction = pool.submit(lambda: other.sql(f"OPTIMIZE {table}").collect())
+        assert wait_until(lambda: compaction.done() or set(folder.glob("*.parquet")) > before, 240)
+    assert failed == []
+    passes = [row["metrics"] for row in compaction.result()]
+    assert passes[0]["numFilesRemoved"] == files
+    assert [metrics["numFilesAdded"] for metrics in passes] == [files // 2, 1]
+    assert len(_files(spark, table)) == files // 2
+    ids(table, {100, *range(1, 80)})
 
 
 def test_overwrite_replaces_what_came_meanwhile(

@@ -40,7 +40,8 @@ final class RelationRule extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     Statement statement = StatementScope.running(plan, spark.sparkContext());
-    LogicalPlan command = DeltaHandles.retargeted(plan, spark, statement);
+    LogicalPlan command =
+        RepeatedOptimize.of(DeltaHandles.retargeted(plan, spark, statement));
     List<OpenedTable> tables = foreign(command, statement);
     if (tables.isEmpty()) {
       return command;

@@ -150,6 +150,11 @@ final class StatementScope {
     }
   }
 
+  /** A part of a command that sees and writes its table apart from the rest. */
+  static Statement inside(Statement.Kind kind) {
+    return new Statement(Long.toString(NEXT.incrementAndGet()), kind, Set.of(), Set.of());
+  }
+
   private static void enter(StatementScope scope) {
     StatementScope left = CURRENT.get();
     if (scope == null) {

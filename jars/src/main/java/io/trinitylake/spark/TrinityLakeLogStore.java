@@ -118,6 +118,7 @@ public final class TrinityLakeLogStore extends LogStore {
       answer = LogListing.ask("log_write", arguments.put("content", content), path);
     }
     TransactionMark.noteChange();
+    RepeatedOptimize.noteLeftOut(answer.path("left_out").asInt());
     boolean isCommitted = answer.hasNonNull("lake_version");
     if (execution != null && !isCommitted && ViewPath.of(path).isCommit()) {
       StagedEntries.note(execution, path);
