@@ -10,6 +10,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
@@ -65,8 +66,9 @@ public final class TrinityLakeFileSystem extends FileSystem {
       Progressable progress)
       throws IOException {
     Path real = forWriting(path);
-    return of(real)
-        .create(real, permission, overwrite, bufferBytes, replication, blockBytes, progress);
+    // Nobody asks for other permissions than the default ones, and for local files a process would
+    // be started to set them.
+    return of(real).create(real, overwrite, bufferBytes, replication, blockBytes, progress);
   }
 
   @Override
@@ -131,7 +133,7 @@ public final class TrinityLakeFileSystem extends FileSystem {
   @Override
   public boolean mkdirs(Path path, FsPermission permission) throws IOException {
     Path real = ViewPath.of(path).physical();
-    return of(real).mkdirs(real, permission);
+    return of(real).mkdirs(real);
   }
 
   @Override
@@ -179,8 +181,10 @@ public final class TrinityLakeFileSystem extends FileSystem {
     return real;
   }
 
+  /** The file system behind; of a local one without the checksum file beside each file. */
   private FileSystem of(Path real) throws IOException {
-    return real.getFileSystem(getConf());
+    FileSystem files = real.getFileSystem(getConf());
+    return files instanceof LocalFileSystem local ? local.getRaw() : files;
   }
 
   private static FileStatus virtual(FileStatus file, Path path) {
