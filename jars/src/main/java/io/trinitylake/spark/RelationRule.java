@@ -40,8 +40,7 @@ final class RelationRule extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     Statement statement = StatementScope.running(plan, spark.sparkContext());
-    LogicalPlan command =
-        RepeatedOptimize.of(DeltaHandles.retargeted(plan, spark, statement));
+    LogicalPlan command = RepeatedOptimize.of(DeltaHandles.retargeted(plan, spark, statement));
     List<OpenedTable> tables = foreign(command, statement);
     if (tables.isEmpty()) {
       return command;
