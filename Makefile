@@ -80,7 +80,7 @@ format: $(READY) ## Let ruff format and repair what it can
 .PHONY: test
 test: $(READY) $(JARS) ## All tests, storage servers too that start in seconds (ARGS="-k name" to choose)
 	@$(MVN) test
-	$(BIN)/pytest -m "not stores and not programs" $(ARGS)
+	$(BIN)/pytest -m "not stores and not long" $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## The tests that need neither Spark nor servers
@@ -94,9 +94,9 @@ test-stores: $(READY) ## All storage servers, all rounds; it installs and starts
 test-kill: $(READY) $(JARS) ## Kill -9 the Spark driver 50 times in mid-transaction
 	@TRINITYLAKE_KILLS=$${TRINITYLAKE_KILLS:-50} $(BIN)/pytest -m kill $(ARGS)
 
-.PHONY: test-programs
-test-programs: $(READY) $(JARS) ## Every form of every statement, and 1,000 random programs beside a model
-	@TRINITYLAKE_PROGRAMS=$${TRINITYLAKE_PROGRAMS:-1000} $(BIN)/pytest -m programs $(ARGS)
+.PHONY: test-long
+test-long: $(READY) $(JARS) ## Every form of every statement, every partition type, 1,000 random programs
+	@TRINITYLAKE_PROGRAMS=$${TRINITYLAKE_PROGRAMS:-1000} $(BIN)/pytest -m long $(ARGS)
 
 # --- see it --------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from tests.support.anomalies import Anomalies
 from tests.support.appenders import History, create_tables, read_all, report, threaded
 from tests.support.bank import Teller, audit_history, create_bank
 from tests.support.frame_tables import TEXT, FrameTables
-from tests.support.program_runs import QUICK
 from tests.support.row_tables import SERIALIZABLE, SNAPSHOT
+from tests.support.spark_rows import quicken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,9 +50,7 @@ def new_tables(
 
     def session() -> SparkSession:
         """A session on the lakehouse, which must have its catalog before anything else asks."""
-        spark = new_session(root)
-        for key, value in QUICK.items():
-            spark.conf.set(key, value)
+        spark = quicken(new_session(root))
         spark.sql("SHOW NAMESPACES IN lake")
         return spark
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from tests.support.cells import outcome
-from tests.support.program_runs import QUICK
+from tests.support.spark_rows import quicken
 from tests.support.statement_forms import BASE, CALLS, NEW, READS, SOURCE, STATEMENTS, Form, Rows
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.programs]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 _AT_A_TIME = 3
 _INSERT = Form(
@@ -132,11 +132,9 @@ def outcomes(
     spark.sql(f"CREATE TABLE {SOURCE} AS SELECT {NEW[0]} AS k, {NEW[1]} AS v, '{NEW[2]}' AS p")
     pairs: SimpleQueue[tuple[SparkSession, SparkSession]] = SimpleQueue()
     for _ in range(_AT_A_TIME):
-        pair = (new_session(root), new_session(root))
+        pair = (quicken(new_session(root)), quicken(new_session(root)))
         for session in pair:
             session.sql("SHOW NAMESPACES IN lake")
-            for key, value in QUICK.items():
-                session.conf.set(key, value)
         pairs.put(pair)
 
     def run(meeting: Meeting) -> PySparkException | None:

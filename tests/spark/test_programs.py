@@ -1,6 +1,6 @@
 """Random programs beside a model that knows which version each of their objects may see.
 
-``TRINITYLAKE_PROGRAMS=1000`` plays a thousand (``make test-programs``), ``TRINITYLAKE_SEED=17`` the
+``TRINITYLAKE_PROGRAMS=1000`` plays a thousand (``make test-long``), ``TRINITYLAKE_SEED=17`` the
 one with that seed, which every failure prints with its steps.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.programs]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 PROGRAMS = int(os.environ.get("TRINITYLAKE_PROGRAMS", "50"))
 _ONLY = os.environ.get("TRINITYLAKE_SEED")

@@ -16,6 +16,7 @@ from pyspark.sql.functions import expr
 from tests.support.overlap import Overlap
 from tests.support.program_model import Outcome
 from tests.support.program_plays import Fault, Play, shortest
+from tests.support.spark_rows import quicken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,15 +29,6 @@ if TYPE_CHECKING:
     from tests.support.program_steps import Step
     from tests.support.programs import Program
 
-QUICK = {
-    # Rows are few and plans many, so compiling each of them is most of the work.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
-"""Settings for sessions that run many small statements."""
 _runs = count(1)
 
 
@@ -56,8 +48,7 @@ class Stage:
         self._namespace = namespace
         self._gates = [Overlap(s, folder / f"gate{n}") for n, s in enumerate(sessions)]
         for session in sessions:
-            for key, value in QUICK.items():
-                session.conf.set(key, value)
+            quicken(session)
 
     def play(self, program: Program) -> Fault | None:
         """Play a program on tables of its own; return what went wrong."""

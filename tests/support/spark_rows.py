@@ -14,6 +14,23 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_QUICK = {
+    # Rows are few and plans many, so compiling each of them is most of the work.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+def quicken(session: SparkSession) -> SparkSession:
+    """Make a session quick for many small statements; return it."""
+    for key, value in _QUICK.items():
+        session.conf.set(key, value)
+    return session
+
+
 def rows(spark: SparkSession, statement: str) -> list[tuple[Any, ...]]:
     """Run a statement; return its rows, sorted."""
     return sorted(tuple(row) for row in spark.sql(statement).collect())
