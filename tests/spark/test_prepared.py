@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -185,9 +186,10 @@ def test_expired(new_session: Callable[..., SparkSession], root: str) -> None:
     session.sql("USE lake")
     session.sql("CREATE NAMESPACE lake.db")
     session.sql("CREATE TABLE lake.db.t (a INT)")
-    session.sql("CALL lake.system.set_property('txn_ttl_millis', '1')")
+    session.sql("CALL lake.system.set_property('txn_ttl_millis', '3000')")
     session.sql("BEGIN")
     session.sql("INSERT INTO lake.db.t VALUES (1)")
+    time.sleep(3)
     with fails("TRINITYLAKE_TRANSACTION_EXPIRED", "25P04"):
         session.sql("PREPARE TRANSACTION 'late'")
     with fails("TRINITYLAKE_TRANSACTION_EXPIRED", "25P04"):

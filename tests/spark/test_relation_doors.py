@@ -140,3 +140,21 @@ def test_a_copy_in_another_session(
     assert ids(spark.table(table)) == [1, 2, 9]
     spark.sql("COMMIT")
     assert ids(theirs) == [1, 2, 9]
+
+
+@pytest.mark.parametrize("block", ["BEGIN", "BEGIN ATOMIC"])
+def test_each_statement_of_a_script_follows(
+    spark: SparkSession, pair: tuple[str, str], block: str
+) -> None:
+    """A statement sees what the ones before it wrote, and a variable keeps what it was set to."""
+    source, target = pair
+    answer = spark.sql(f"""
+        {block}
+          DECLARE n INT DEFAULT 0;
+          SET n = (SELECT CAST(count(*) AS INT) FROM {source});
+          INSERT INTO {source} SELECT 10;
+          INSERT INTO {target} SELECT id + 100 * n FROM {source};
+          SELECT id FROM {target} WHERE id >= 100 * n;
+        END
+    """)
+    assert ids(answer) == [201, 202, 210]

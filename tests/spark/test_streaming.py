@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import StreamingQueryException
 
+import trinitylake_spark as tl
 from tests.support.driver import wait_until
 from tests.support.spark_rows import has_begun, rows, slow_value, version
 
@@ -104,6 +105,40 @@ def test_for_each_batch(
     assert rows(spark, f"SELECT * FROM {table}_copy") == [(1,), (100,), (200,)]
 
 
+def test_a_batch_is_a_transaction_over_several_tables(
+    spark: SparkSession, other: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """A foreach batch joins a static table, as it is then, and commits all it writes at once."""
+    for name in ("", "_static", "_copy", "_log"):
+        spark.sql(f"CREATE TABLE {table}{name} (a INT)")
+    spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
+    static = spark.table(f"{table}_static")
+    other.sql(f"INSERT INTO {table}_static VALUES (2)")
+    versions = []
+
+    def batch(data: DataFrame, number: int) -> None:
+        session = data.sparkSession
+        with tl.transaction(session, catalog="lake") as tx:
+            found = data.join(session.table(f"{table}_static"), "a")
+            found.writeTo(f"{table}_copy").append()
+            session.sql(f"INSERT INTO {table}_log VALUES ({number})")
+            assert rows(other, f"SELECT * FROM {table}_log") == []
+        versions.append(tx.version)
+
+    query = (
+        spark.readStream.table(table)
+        .join(static, "a")
+        .writeStream.foreachBatch(batch)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert versions == [version(other)]
+    assert rows(other, f"SELECT * FROM {table}_copy") == [(2,)]
+    assert rows(other, f"SELECT * FROM {table}_log") == [(0,)]
+
+
 @pytest.mark.parametrize(
     "change", ["ADD COLUMNS (b STRING)", "SET TBLPROPERTIES ('delta.checkpointInterval' = '20')"]
 )
@@ -119,7 +154,8 @@ def test_a_batch_meets_an_alter(
         return (
             spark.readStream.table(table)
             .selectExpr(f"{value} AS a")
-            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .writeStream.format("delta")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
             .trigger(availableNow=True)
             .toTable(copy)
         )
@@ -145,7 +181,8 @@ def test_a_batch_meets_rows(
     query = (
         spark.readStream.table(table)
         .selectExpr(f"{slow_value('a', 'rows', 8000)} AS a")
-        .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .writeStream.format("delta")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
         .toTable(f"{table}_copy")
     )
