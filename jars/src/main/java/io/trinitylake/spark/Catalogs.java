@@ -1,11 +1,13 @@
 package io.trinitylake.spark;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeSet;
 import java.util.WeakHashMap;
 import org.apache.spark.sql.SparkSession;
@@ -32,7 +34,8 @@ final class Catalogs {
             }
           });
 
-  private static final Map<SparkSession, Map<String, TrinityLakeCatalog>> LOADED =
+  /** A catalog knows its session, so it must not be held here: the session itself holds it. */
+  private static final Map<SparkSession, Map<String, WeakReference<TrinityLakeCatalog>>> LOADED =
       Collections.synchronizedMap(new WeakHashMap<>());
 
   private Catalogs() {}
@@ -41,12 +44,15 @@ final class Catalogs {
   static void add(SparkSession spark, TrinityLakeCatalog catalog) {
     LOADED
         .computeIfAbsent(spark, key -> Collections.synchronizedMap(new LinkedHashMap<>()))
-        .put(catalog.name(), catalog);
+        .put(catalog.name(), new WeakReference<>(catalog));
   }
 
   /** The catalogs that the session has loaded. */
   static Collection<TrinityLakeCatalog> loaded(SparkSession spark) {
-    return new ArrayList<>(LOADED.getOrDefault(spark, Map.of()).values());
+    Map<String, WeakReference<TrinityLakeCatalog>> found = LOADED.getOrDefault(spark, Map.of());
+    synchronized (found) {
+      return found.values().stream().map(WeakReference::get).filter(Objects::nonNull).toList();
+    }
   }
 
   /** The name of the catalog with an open transaction, or null. */
