@@ -134,7 +134,7 @@ def _rollback(session: Session, _: Mapping[str, Any]) -> _Rows:
 
 
 def _show_transaction(session: Session, _: Mapping[str, Any]) -> _Rows:
-    transaction = session.transaction
+    transaction = session.transaction or session.committing
     if transaction is None:
         return []
     began = _EPOCH + timedelta(milliseconds=transaction.began_at_millis)

@@ -122,8 +122,7 @@ class EngineService:
                 " was restarted. Start a new Spark session.",
                 handle=arguments["handle"],
             )
-        for statement in arguments.get("ended_statements") or ():
-            self._views.retire(session.end_statement(statement))
+        self._views.retire(session.end_statements(arguments.get("ended_statements") or ()))
         return session
 
     # --- namespaces ------------------------------------------------------------------------------

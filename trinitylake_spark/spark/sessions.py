@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from trinitylake_spark.lakehouse.transaction import TransactionState
 from trinitylake_spark.spark.undo import Undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trinitylake_spark.lakehouse.snapshot import Snapshot
     from trinitylake_spark.lakehouse.transaction import Transaction
@@ -67,12 +67,15 @@ class Session:
         self.author = author
         self._fail_fast = fail_fast
         self.transaction: Transaction | None = None
+        self.committing: Transaction | None = None
+        """The transaction whose COMMIT runs, under the lock; SHOW TRANSACTION does not wait."""
         self.undo = Undo()
         """What the statements of the open transaction can be taken back to."""
         self.lock = threading.RLock()
         """Held while the open transaction is changed."""
         self._statements: dict[str, Statement] = {}
         """Statements outside of a transaction that have not ended."""
+        self._ended: deque[str] = deque()
         self._views: defaultdict[str, list[str]] = defaultdict(list)
         """Names of the views that running statements write through, by statement."""
         self._unwritten: dict[str, tuple[str, tuple[str, str]]] = {}
@@ -112,21 +115,32 @@ class Session:
             with self.lock:
                 self._views[statement].append(view)
 
-    def end_statement(self, statement: str) -> list[str]:
-        """Let go of a statement that is over: its version, and what it read.
+    def end_statements(self, statements: Iterable[str]) -> list[str]:
+        """Let go of statements that are over: their versions, and what they read.
+
+        While a COMMIT runs they wait for a later call, so that nobody waits for it here.
 
         Returns:
-            The names of the views that it wrote through.
+            The names of the views that they wrote through.
         """
-        with self.lock:
-            ended = self._statements.pop(statement, None)
-            if ended is not None and ended.transaction.state is TransactionState.OPEN:
-                ended.transaction.release()
-            views = self._views.pop(statement, [])
-            for view in views:
-                _, target = self._unwritten.pop(view, (None, None))
-                self._note_unwritten(target)
-            return views
+        self._ended.extend(statements)
+        if not self._ended or not self.lock.acquire(blocking=False):
+            return []
+        try:
+            return [view for _ in range(len(self._ended)) for view in self._end_next()]
+        finally:
+            self.lock.release()
+
+    def _end_next(self) -> list[str]:
+        statement = self._ended.popleft()
+        ended = self._statements.pop(statement, None)
+        if ended is not None and ended.transaction.state is TransactionState.OPEN:
+            ended.transaction.release()
+        views = self._views.pop(statement, [])
+        for view in views:
+            _, target = self._unwritten.pop(view, (None, None))
+            self._note_unwritten(target)
+        return views
 
     def view_of(self, statement: str | None) -> Transaction:
         """Return what a statement sees: the open transaction, or its own version."""
@@ -222,8 +236,11 @@ class Session:
             CommitUnknownError: the outcome could not be read.
         """
         with self.lock:
-            transaction = self._take("COMMIT")
-            return transaction.commit(), transaction.id
+            transaction = self.committing = self._take("COMMIT")
+            try:
+                return transaction.commit(), transaction.id
+            finally:
+                self.committing = None
 
     def prepare(self, name: str) -> str:
         """Store the open transaction under a name and let go of it; return its id.
