@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from trinitylake_spark.clock import SystemClock
@@ -29,7 +30,7 @@ from trinitylake_spark.lakehouse.transaction import Transaction, parse_isolation
 from trinitylake_spark.storage.registry import open_storage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -88,7 +89,8 @@ class Lakehouse:
         services = _services(
             url, storage_options, fs, warehouse, formats, clock, ids, author, commit_seconds
         )
-        create_lakehouse(services, definition, message=message)
+        with _closed_if_it_fails(services):
+            create_lakehouse(services, definition, message=message)
         return cls(services)
 
     @classmethod
@@ -116,7 +118,8 @@ class Lakehouse:
             url, storage_options, fs, warehouse, formats, clock, ids, author, commit_seconds
         )
         lakehouse = cls(services)
-        lakehouse.snapshot()
+        with _closed_if_it_fails(services):
+            lakehouse.snapshot()
         return lakehouse
 
     def __repr__(self) -> str:
@@ -423,3 +426,13 @@ def _services(  # noqa: PLR0913, PLR0917 - the settings of a catalog
         author=author,
         commit_seconds=commit_seconds,
     )
+
+
+@contextmanager
+def _closed_if_it_fails(services: Services) -> Iterator[None]:
+    """Release the connections of a lakehouse that nobody gets."""
+    try:
+        yield
+    except BaseException:
+        services.close()
+        raise

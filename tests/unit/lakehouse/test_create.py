@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +22,9 @@ from trinitylake_spark.lakehouse.create import probe_exclusive_create
 from trinitylake_spark.lakehouse.lakehouse import Lakehouse
 from trinitylake_spark.storage.memory import MemoryStorage
 from trinitylake_spark.testing.faulty import Effect, Fault, FaultyStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_a_new_lakehouse_is_version_0() -> None:
@@ -54,6 +58,23 @@ def test_a_second_create_is_refused() -> None:
     with pytest.raises(AlreadyExistsError):
         Lakehouse.create("memory://twice")
     assert lake.version == 1
+
+
+@pytest.mark.parametrize("call", [Lakehouse.open, Lakehouse.create], ids=["open", "create"])
+def test_what_cannot_be_opened_is_closed(
+    call: Callable[..., Lakehouse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody holds the lakehouse, so nobody else could release its connections."""
+    new_lake(memory("taken"))
+    closed: list[str] = []
+    monkeypatch.setattr(MemoryStorage, "close", lambda storage: closed.append(storage.url))
+    missing = "memory://taken" if call == Lakehouse.create else "memory://missing"
+    with pytest.raises((NotFoundError, AlreadyExistsError)):
+        call(missing)
+    assert missing + "/" in closed
+    closed.clear()
+    call("memory://fresh" if call == Lakehouse.create else "memory://taken")
+    assert closed == []
 
 
 def test_of_many_creators_one_wins() -> None:
