@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.functions import broadcast
 
+from tests.support.spark_rows import fails
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -100,14 +102,18 @@ def test_checkpoints_are_values(
 
 
 def test_views_made_inside_a_transaction(spark: SparkSession, pair: tuple[str, str]) -> None:
-    """A temporary view is a question, too: SQL views follow, also after ROLLBACK."""
+    """A temporary view is a question, too, and goes by names: it follows, also after ROLLBACK."""
     table, _ = pair
     spark.sql("BEGIN")
     spark.sql(f"INSERT INTO {table} VALUES (9)")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW inside AS SELECT id FROM {table}")
-    assert ids(spark.table("inside")) == [1, 2, 9]
+    frame = spark.table(table)
+    frame.createOrReplaceTempView("inside_too")
+    assert ids(spark.table("inside")) == ids(spark.table("inside_too")) == [1, 2, 9]
     spark.sql("ROLLBACK")
-    assert ids(spark.table("inside")) == [1, 2]
+    assert ids(spark.table("inside")) == ids(spark.table("inside_too")) == [1, 2]
+    with fails("TRINITYLAKE_TRANSACTION_FINISHED", "25000"):
+        frame.createOrReplaceTempView("outside")
 
 
 def test_threads_of_one_session(spark: SparkSession, pair: tuple[str, str]) -> None:

@@ -346,7 +346,7 @@ def sql_view(s: int, view: str, name: str, where: Pred, form: str) -> Step:
 
 
 def frame_view(s: int, view: str, frame: str, *, shared: bool) -> Step:
-    """A view of a DataFrame, which keeps the DataFrame's plan."""
+    """A view of a DataFrame, which keeps its question."""
     call = "createGlobalTempView" if shared else "createTempView"
 
     def mean(model: Model) -> Expected | None:
@@ -354,12 +354,14 @@ def frame_view(s: int, view: str, frame: str, *, shared: bool) -> Step:
         if frame not in model.frames:
             return None
         query = model.frames[frame].query.then(list, model.open[s])
+        # Spark keeps names in place of the relations, so the view is no longer of a transaction.
+        named = replace(query, made_in=frozenset(), touched_in=query.touched_in | query.made_in)
 
         def done() -> None:
             """It is there."""
-            model.views[view] = None if shared else s, lambda now: query.then(list, now)
+            model.views[view] = None if shared else s, lambda now: named.then(list, now)
 
-        return Expected(None, model.refusal(query)[0], done=done)
+        return Expected(None, *model.refusal(query), done=done)
 
     return Step(s, f'{frame}.{call}("{_bare(view)}")', mean)
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.command.CreateViewCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.SchemaValidationMode;
 import scala.Option;
@@ -41,6 +42,10 @@ final class RelationRule extends Rule<LogicalPlan> {
   public LogicalPlan apply(LogicalPlan plan) {
     Statement statement = StatementScope.running(plan, spark.sparkContext());
     LogicalPlan command = RepeatedOptimize.of(DeltaHandles.retargeted(plan, spark, statement));
+    if (plan instanceof CreateViewCommand view) {
+      // Spark keeps names in place of the relations, and nobody could tell any more whose they are.
+      foreign(view.plan(), statement).forEach(OpenedTable::refuseIfLost);
+    }
     List<OpenedTable> tables = foreign(command, statement);
     if (tables.isEmpty()) {
       return command;
