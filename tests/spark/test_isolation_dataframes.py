@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.isolation.profile import FACTOR, seeds
-from tests.support.anomalies import Anomalies
+from tests.support.anomalies import Anomalies, Stage, staged
 from tests.support.appenders import History, create_tables, read_all, report, threaded
 from tests.support.bank import Teller, audit_history, create_bank
 from tests.support.frame_tables import TEXT, FrameTables
@@ -73,6 +73,12 @@ class TestAnomalies(Anomalies):
         tables = new_tables()
         tables.session().create_namespace()
         return tables
+
+    # Without Spark both are in every run (tests/isolation).
+    @pytest.fixture(params=[pytest.param("one table", marks=pytest.mark.long), "two tables"])
+    def stage(self, request: pytest.FixtureRequest, tables: FrameTables) -> Stage:
+        """Rows 1 (10) and 2 (20), in one table or in two."""
+        return staged(tables, request.param)
 
 
 @pytest.mark.parametrize("seed", seeds(1))

@@ -119,19 +119,24 @@ class Stage:
         return Actor(self.tables.session(), self.homes).all()
 
 
+def staged(tables: Tables, layout: str) -> Stage:
+    """Put row 1 (10) and row 2 (20) into "one table" or into "two tables"."""
+    setup = tables.session()
+    if layout == "one table":
+        setup.create("t", row(1, 10), row(2, 20))
+        return Stage(tables, {1: "t", 2: "t"})
+    setup.create("t1", row(1, 10))
+    setup.create("t2", row(2, 20))
+    return Stage(tables, {1: "t1", 2: "t2"})
+
+
 class Anomalies:
     """The catalogue; whoever inherits it says by a fixture what ``tables`` are."""
 
     @pytest.fixture(params=["one table", "two tables"])
     def stage(self, request: pytest.FixtureRequest, tables: Tables) -> Stage:
         """Rows 1 (10) and 2 (20), in one table or in two."""
-        setup = tables.session()
-        if request.param == "one table":
-            setup.create("t", row(1, 10), row(2, 20))
-            return Stage(tables, {1: "t", 2: "t"})
-        setup.create("t1", row(1, 10))
-        setup.create("t2", row(2, 20))
-        return Stage(tables, {1: "t1", 2: "t2"})
+        return staged(tables, request.param)
 
     def test_g0_dirty_write(self, stage: Stage, level: str) -> None:
         """Writes of two transactions never interleave: the second to commit is refused."""
