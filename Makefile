@@ -95,7 +95,7 @@ test-kill: $(READY) $(JARS) ## Kill -9 the Spark driver 50 times in mid-transact
 	@TRINITYLAKE_KILLS=$${TRINITYLAKE_KILLS:-50} $(BIN)/pytest -m kill $(ARGS)
 
 .PHONY: test-long
-test-long: $(READY) $(JARS) ## Every form of every statement, every partition type, 1,000 random programs
+test-long: $(READY) $(JARS) ## The longest tests through Spark: all forms and types, 1,000 random programs
 	@TRINITYLAKE_PROGRAMS=$${TRINITYLAKE_PROGRAMS:-1000} $(BIN)/pytest -m long $(ARGS)
 
 # --- see it --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 INSERTS = 50  # by each of the four writers
 
 
-@pytest.mark.parametrize("tables", [1, 4])
+@pytest.mark.parametrize("tables", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_no_acknowledged_insert_is_lost_or_doubled(tmp_path: Path, tables: int) -> None:
     """Two processes with two writers each: all 200 autocommit INSERTs are there, once."""
     root = tmp_path.as_uri()
