@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trinitylake_spark.spark.views import View, Views
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_READ, _WRITE, _LIVE = "read", "write", "live"
+_READ, _WRITE, _REWRITE, _LIVE = "read", "write", "rewrite", "live"
 _CREATE, _REPLACE, _CREATE_OR_REPLACE = "create", "replace", "create_or_replace"
 
 
@@ -54,13 +54,14 @@ class Tables:
         """Open a table for a statement.
 
         What the statement then depends on at SERIALIZABLE (format.md §6.5): with ``read`` the
-        table's data, with ``live`` its definition, with ``write`` what its log entry says.
+        table's data, with ``live`` its definition, with ``write`` what its log entry says, and
+        that there is none is a read of the data. With ``rewrite``, for a compaction, it is not.
 
         Args:
             session: whose statement it is.
             statement: the statement, or None for one of its own.
             target: namespace and name.
-            mode: ``read``, ``write`` or ``live``.
+            mode: ``read``, ``write``, ``rewrite`` or ``live``.
             version: ``VERSION AS OF``: a number or the name of an exported snapshot.
             timestamp_micros: ``TIMESTAMP AS OF``, UTC epoch microseconds.
             definition_only: with ``read``: the statement looks at the table and reads no rows.
@@ -72,15 +73,16 @@ class Tables:
             NotFoundError: no such namespace, table, version, snapshot or time.
             InvalidInputError: a mode or version that can never be.
         """
-        _refuse_reserved(target, writing=mode == _WRITE)
+        _refuse_reserved(target, writing=mode in (_WRITE, _REWRITE))
         if version is not None or timestamp_micros is not None:
             past = _past(session, version, timestamp_micros)
             entry = past.table(*target)
             return self._opened(session, past, entry, self._read_view(session, entry))
         if mode == _LIVE:
             return self._load_live(session, statement, target)
-        if mode == _WRITE:
-            return self._load_for_writing(session, statement, target)
+        if mode in (_WRITE, _REWRITE):
+            # A compaction that finds nothing to do has learnt nothing of the rows.
+            return self._load_for_writing(session, statement, target, is_read=mode == _WRITE)
         if mode != _READ:
             raise InvalidInputError(f"There is no mode {mode!r}.", mode=mode)
         with session.lock:
@@ -148,7 +150,10 @@ class Tables:
             catalog = session.view_of(statement)
             exists = catalog.has_table(*target)
             if exists and mode != _CREATE:
-                return {**self._load_for_writing(session, statement, target), "exists": True}
+                return {
+                    **self._load_for_writing(session, statement, target, is_read=True),
+                    "exists": True,
+                }
             if mode == _REPLACE:
                 catalog.table(*target)
             _check_new(catalog, target)
@@ -245,7 +250,7 @@ class Tables:
         return self._opened(session, catalog, entry, view)
 
     def _load_for_writing(
-        self, session: Session, statement: str | None, target: tuple[str, str]
+        self, session: Session, statement: str | None, target: tuple[str, str], *, is_read: bool
     ) -> dict[str, Any]:
         with session.lock:
             session.refuse_early()
@@ -261,7 +266,10 @@ class Tables:
                 table,
                 entry.definition,
             )
-            session.expect_entry(view.name, statement, target)
+            if is_read:
+                session.expect_entry(view.name, statement, target)
+            else:
+                session.note_view(view.name, statement)
         return self._opened(session, catalog, entry, view)
 
     def _read_view(self, session: Session, entry: TableEntry) -> View:

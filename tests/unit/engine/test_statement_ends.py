@@ -70,6 +70,19 @@ def test_what_a_statement_did_not_find_is_a_read(catalog: Catalog, other: Catalo
     raises_kind("COMMIT_CONFLICT", lambda: catalog.procedure("commit"))
 
 
+def test_a_compaction_without_work_has_read_nothing(catalog: Catalog, other: Catalog) -> None:
+    """At SERIALIZABLE, an OPTIMIZE that left no entry depends on no row of its table."""
+    catalog.procedure("begin", isolation="serializable")
+    statement = catalog.statement()
+    statement.load("t", "rewrite")
+    _end(catalog, statement.name)
+    catalog.create("u")
+    other.insert("t", "f3")
+
+    catalog.procedure("commit")
+    assert catalog.files("t") == {"f1", "f2", "f3"}
+
+
 def test_an_ended_writer_still_commits_in_its_transaction(catalog: Catalog) -> None:
     """What a statement wrote stays in the transaction after the statement is over."""
     catalog.procedure("begin")

@@ -85,7 +85,7 @@ public final class RepeatedOptimize extends LogicalPlan implements RunnableComma
     Statement statement = StatementScope.inside(Statement.Kind.LIVE);
     try {
       ClassicTable table =
-          new ClassicTable(spark, catalog.openForWriting(known.ident(), statement));
+          new ClassicTable(spark, catalog.openForRewriting(known.ident(), statement));
       LogicalPlan target = ResolvedTable.create(catalog, known.ident(), table);
       LogicalPlan pass = once.withNewChildren(Scala.seq(List.of(target)));
       return CollectionConverters.asJava(((OptimizeTableCommand) pass).run(spark));

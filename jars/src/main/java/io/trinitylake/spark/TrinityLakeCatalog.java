@@ -263,8 +263,17 @@ public final class TrinityLakeCatalog
 
   /** Opens a table that a statement writes to. */
   OpenedTable openForWriting(Identifier ident, Statement statement) {
+    return openWriter(ident, statement, "write");
+  }
+
+  /** Opens a table whose files a statement compacts: its rows stay what they are. */
+  OpenedTable openForRewriting(Identifier ident, Statement statement) {
+    return openWriter(ident, statement, "rewrite");
+  }
+
+  private OpenedTable openWriter(Identifier ident, Statement statement, String mode) {
     try {
-      OpenedTable table = open(ident, statement, "write");
+      OpenedTable table = open(ident, statement, mode);
       retiredLogs.add(spark, table.path());
       return table;
     } catch (NoSuchTableException e) {
